@@ -525,6 +525,9 @@ void WriteAccount(const std::string& path) {
       {{Kind::kSamplesThrottled, 3, 7, "", "", since, until},
        R"("SamplesThrottled","payload":{"Cpu":3,"Count":7,"From":"1795319466500931407",)"
        R"("Until":"1795319466500931408"})"},
+      {{Kind::kStacksSkipped, 0, 7, "", "", since, until},
+       R"("StacksSkipped","payload":{"Count":7,"From":"1795319466500931407",)"
+       R"("Until":"1795319466500931408"})"},
   };
   for (const auto& [event, json] : cases) {
     row.metadata_id = Must(writer->AddMetadata(trace::AccountMetadata(event.kind)));

@@ -32,6 +32,40 @@ int main(void) {
 }
 """
 
+# Calls getppid from a function that qsort calls.
+SORTER = r"""
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int compare(const void* a, const void* b) {
+  syscall(SYS_getppid);
+  return *(const int*)a - *(const int*)b;
+}
+int main(void) {
+  int numbers[4] = {4, 3, 2, 1};
+  qsort(numbers, 4, sizeof numbers[0], compare);
+  return numbers[0] - 1;
+}
+"""
+
+# Uses CPU time below DEPTH + 1 frames of one function.
+SPINNER = r"""
+#include <time.h>
+__attribute__((noinline)) int spin(void) {
+  while (clock() < CLOCKS_PER_SEC) {
+    for (volatile int i = 0; i < 1000000; ++i) {
+    }
+  }
+  return 0;
+}
+__attribute__((noinline)) int recurse(int n) {
+  int below = n == 0 ? spin() : recurse(n - 1);
+  __asm__ volatile("" : "+r"(below));
+  return below;
+}
+int main(void) { return recurse(%d); }
+"""
+
 LIBRARY = r"""
 int call(int (*leaf)(void)) {
   int result = leaf();
@@ -159,6 +193,41 @@ class StacksTest(unittest.TestCase):
                     if event["name"] == "ProcessMapping" and event["thread"] == "recursion"]
         self.assertEqual(len(mappings), 2, mappings)
 
+    def test_dwarf_stacks_need_no_frame_pointers(self):
+        self.compile("sorter", SORTER, "-fomit-frame-pointer")
+        events = self.calls_of(self.record("-e", CALL, "--stacks=dwarf", "--", "./sorter"), "sorter")
+        self.assertGreaterEqual(len(events), 3)
+        for event in events:
+            modules = [frame.split("!")[0] for frame in event["frames"]]
+            # The comparison, its caller qsort in the library, main, and the start of the program.
+            own = [index for index, module in enumerate(modules) if module == "sorter"]
+            self.assertEqual(len(own), 3, event["frames"])
+            self.assertIn("sorter!compare+", event["frames"][own[0]])
+            self.assertIn("sorter!main+", event["frames"][own[1]])
+            self.assertIn("sorter!_start+", event["frames"][-1])
+            self.assertTrue(all(module.startswith("libc") for module in modules[own[0] + 1:own[1]]), event["frames"])
+            self.assertGreater(own[1] - own[0], 1)
+            self.assertNotIn("StackCut", event.get("labels", {}))
+
+    def test_dwarf_stacks_of_samples_are_whole(self):
+        self.compile("spinner", SPINNER % DEPTH, "-fomit-frame-pointer")
+        events = self.record("--cpu=199Hz", "--stacks=dwarf", "--ring-size", "16M", "-e", CALL, "--", "./spinner")
+        self.assertIn(" 0 lost", self.said)
+        stacks = [event["frames"] for event in events if event["name"] == "cpu" and event["thread"] == "spinner" and
+                  any("spinner!spin+" in frame for frame in event["frames"])]
+        self.assertGreater(len(stacks), 100)
+        whole = sum(sum("spinner!recurse+" in frame for frame in frames) == DEPTH + 1 and "spinner!_start+" in frames[-1]
+                    for frames in stacks)
+        self.assertGreaterEqual(whole, 0.99 * len(stacks))
+
+    def test_a_short_copy_cuts_dwarf_stacks_and_marks_them(self):
+        self.compile("deep", RECURSION % 500, "-fomit-frame-pointer")
+        events = self.calls_of(self.record("-e", CALL, "--stacks=dwarf,stack=1KiB", "--", "./deep"), "deep")
+        self.assertEqual(len(events), 3)
+        for event in events:
+            self.assertGreater(len(event["frames"]), 10)
+            self.assertIn("StackCut", event["labels"])
+
     def rewrite(self, command, *arguments):
         """Runs a command that writes a file, and returns the events of the file with their stacks."""
         out = self.folder / "rewritten.nettrace"
@@ -201,7 +270,7 @@ class StacksTest(unittest.TestCase):
 
     def test_wrong_options_are_usage(self):
         for arguments in (["--stacks", "-e", CALL], ["-e", CALL, "--stacks=x"], ["-e", CALL, "--stacks=max=0"],
-                          ["-e", CALL, "--stacks=max=100000"]):
+                          ["-e", CALL, "--stacks=max=100000"], ["-e", CALL, "--stacks=dwarf,stack=1"]):
             ran = subprocess.run([ARGS.nettrace, "record", "-o", "/dev/null", *arguments], capture_output=True, check=False)
             self.assertEqual(ran.returncode, 2, ran.stderr)
             self.assertIn(b"--stacks", ran.stderr)

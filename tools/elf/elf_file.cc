@@ -245,6 +245,49 @@ std::optional<std::uint64_t> ElfFile::AddressAt(std::uint64_t offset) const {
   return std::nullopt;
 }
 
+std::vector<ElfFile::CodeSegment> ElfFile::FindCode() const {
+  std::vector<CodeSegment> code;
+  for (const Segment& segment : segments_) {
+    if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0) continue;
+    code.push_back({segment.offset, segment.size, segment.address});
+  }
+  return code;
+}
+
+CallFrames ElfFile::ReadCallFrames() const {
+  // The header of the table has its address in a field that all linkers write: version 1, and an
+  // address of 4 bytes that is relative to the field.
+  constexpr std::array<std::byte, 2> kHeader = {std::byte{1}, std::byte{0x1b}};
+  constexpr std::size_t kAddressAt = 4;
+  if (!is_64_ || is_swapped_) return {};
+  for (const Segment& header : segments_) {
+    std::array<std::byte, kAddressAt + 4> bytes = {};
+    if (header.type != PT_GNU_EH_FRAME || !ReadAt(header.offset, bytes)) continue;
+    if (!std::equal(kHeader.begin(), kHeader.end(), bytes.begin())) continue;
+    std::int32_t distance = 0;
+    std::memcpy(&distance, bytes.data() + kAddressAt, sizeof distance);
+    const std::uint64_t address =
+        header.address + kAddressAt + static_cast<std::uint64_t>(std::int64_t{distance});
+    for (const Segment& segment : segments_) {
+      if (segment.type != PT_LOAD || address < segment.address ||
+          address - segment.address >= segment.size) {
+        continue;
+      }
+      // The header does not state the size of the table. An entry of size 0 ends the table.
+      const std::uint64_t skipped = address - segment.address;
+      std::uint64_t size = segment.size - skipped;
+      for (const Section& section : sections_) {
+        if (section.address == address && section.size < size) size = section.size;
+      }
+      std::vector<std::byte> table(
+          static_cast<std::size_t>(size <= CallFrames::kMaxBytes ? size : 0));
+      if (!ReadAt(segment.offset + skipped, table)) return {};
+      return CallFrames::Parse(std::move(table), address);
+    }
+  }
+  return {};
+}
+
 std::optional<std::uint64_t> ElfFile::OnlyCodeAddress() const {
   std::optional<std::uint64_t> address;
   for (const Segment& segment : segments_) {

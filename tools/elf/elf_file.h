@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tools/base/unique_fd.h"
+#include "tools/elf/call_frames.h"
 
 namespace elf {
 
@@ -70,9 +71,22 @@ class ElfFile {
   // Returns the virtual address (as in symbols) of the byte at `offset` of the file; no value if
   // the byte is not in an executable segment.
   std::optional<std::uint64_t> AddressAt(std::uint64_t offset) const;
+  // A part of the file that is loaded as code: its position in the file, its size in bytes and its
+  // virtual address.
+  struct CodeSegment {
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+    std::uint64_t address = 0;
+  };
+  std::vector<CodeSegment> FindCode() const;
   // Returns the first address of the only executable segment; no value if there are several. A file
   // of debug information has the addresses of the original file, but not its offsets.
   std::optional<std::uint64_t> OnlyCodeAddress() const;
+
+  // Returns the table of call frames (.eh_frame), which the unwinding of stacks needs. The table is
+  // empty if the file has none, is for machines with another size of addresses or byte order, or if
+  // the table is larger than CallFrames::kMaxBytes.
+  CallFrames ReadCallFrames() const;
 
   // Returns the functions that contain `addresses`, which must be sorted and unique.
   Functions FindFunctions(std::span<const std::uint64_t> addresses) const;

@@ -221,6 +221,10 @@ void PrintAccount(const Events& events) {
              absl::StrCat("the kernel stopped the samples of a CPU ",
                           base::Counted(account.throttled(), "time"), ", until its next tick"));
   }
+  if (account.stacks_skipped() != 0) {
+    PrintRow("stacks not unwound",
+             absl::StrCat(base::Counted(account.stacks_skipped(), "event"), " with a cut stack"));
+  }
   if (events.left_out != 0) PrintRow("left out", absl::StrCat(events.left_out, " tracepoints"));
 }
 

@@ -96,6 +96,7 @@ struct RecordArguments {
   std::vector<std::string> cgroups;
   absl::Duration duration = absl::InfiniteDuration();
   std::size_t ring_size = 1 << 20;
+  bool has_ring_size = false;  // whether the user has set ring_size
   bool identity = false;
   bool follow = false;
   std::string when_full = kStopWhenFull;
@@ -439,6 +440,13 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
                   "rate\n",
                   base::Counted(summary.account.throttled(), "time"));
   }
+  if (summary.account.stacks_skipped() != 0) {
+    absl::FPrintF(
+        stderr,
+        "  the stacks of %s are cut, because they came faster than they could be unwound; "
+        "use a larger --ring-size or a lower rate\n",
+        base::Counted(summary.account.stacks_skipped(), "event"));
+  }
   if (summary.hits && *summary.hits != summary.events + summary.lost) {
     absl::FPrintF(stderr,
                   "  the kernel counted %s, which differs from events + lost; please report this "
@@ -453,22 +461,40 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
   }
 }
 
-// Sets the stacks of the selectors that --stacks follows.
-absl::Status ReadStacks(const RecordArguments& arguments,
-                        std::vector<collector::Selector>* selectors) {
+// Sets the stacks of the selectors that --stacks follows, and of samples if it precedes all.
+absl::Status ReadStacks(const RecordArguments& arguments, collector::SessionOptions* session) {
+  const bool has_samples = !arguments.cpu_rate.empty() || arguments.off_cpu;
   for (std::size_t i = 0; i < arguments.stacks.size(); ++i) {
     const std::string& text = arguments.stacks[i];
-    if (arguments.selectors_before_stacks[i] == 0) {
-      return absl::InvalidArgumentError("--stacks must follow the -e that it applies to");
+    const std::size_t before = arguments.selectors_before_stacks[i];
+    if (before == 0 && !has_samples) {
+      return absl::InvalidArgumentError(
+          "--stacks must follow the -e that it applies to; before all -e, it applies to --cpu and "
+          "--off-cpu");
     }
     absl::StatusOr<collector::StackOptions> stacks =
         collector::ParseStacks(text == kNoValue ? "" : text, collector::KernelMaxFrames());
     if (!stacks.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("--stacks: ", stacks.status().message()));
     }
-    (*selectors)[arguments.selectors_before_stacks[i] - 1].stacks = *stacks;
+    if (before != 0) {
+      session->selectors[before - 1].stacks = *stacks;
+      continue;
+    }
+    session->sample_stacks = *stacks;
+    if (!stacks->any()) session->sample_stacks.user = session->sample_stacks.kernel = true;
   }
   return absl::OkStatus();
+}
+
+// Returns the maximum number of bytes of stacks that the session copies; 0: none.
+std::size_t FindCopiedBytes(const collector::SessionOptions& session) {
+  std::uint16_t bytes = 0;
+  if (session.cpu_rate != 0 || session.off_cpu) bytes = session.sample_stacks.copied_bytes;
+  for (const collector::Selector& selector : session.selectors) {
+    if (selector.stacks) bytes = std::max(bytes, selector.stacks->copied_bytes);
+  }
+  return bytes;
 }
 
 // Parses the selectors, and adds each filter to the selector before it.
@@ -529,10 +555,11 @@ absl::Status ReadIds(const std::vector<std::string>& texts, const char* option,
 absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureOptions* capture,
                            collector::SessionOptions* session, absl::Duration* duration) {
   RETURN_IF_ERROR(ReadSelectors(arguments, &session->selectors));
-  RETURN_IF_ERROR(ReadStacks(arguments, &session->selectors));
+  RETURN_IF_ERROR(ReadStacks(arguments, session));
   RETURN_IF_ERROR(ReadSamples(arguments, session));
   capture->tracepoints = !arguments.selectors.empty();
   capture->stacks = !arguments.stacks.empty() || session->cpu_rate != 0 || session->off_cpu;
+  capture->copied_bytes = FindCopiedBytes(*session);
   collector::TargetSelection& target = capture->target;
   RETURN_IF_ERROR(ReadIds(arguments.pids, "--pid", &target.pids));
   RETURN_IF_ERROR(ReadIds(arguments.tids, "--tid", &target.tids));
@@ -542,7 +569,11 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
     return absl::InvalidArgumentError("--json: standard output is used for the trace; use -o FILE");
   }
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  capture->ring_size = std::bit_ceil(std::max(arguments.ring_size, page));
+  // Default size of the rings if they hold copies of stacks.
+  constexpr std::size_t kRingOfCopies = std::size_t{4} << 20;
+  const bool is_larger = capture->copied_bytes != 0 && !arguments.has_ring_size;
+  const std::size_t ring_size = is_larger ? kRingOfCopies : arguments.ring_size;
+  capture->ring_size = std::bit_ceil(std::max(ring_size, page));
   capture->identity = arguments.identity;
   target.follow = arguments.follow;
   return absl::OkStatus();
@@ -904,7 +935,8 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "--stacks", arguments->stacks,
       "Record the stack of each event of the preceding -e: --stacks=user, =kernel or =both; =max=N "
       "or =user,max=N limits the frames. The default is user for events of services, and both for "
-      "others");
+      "others. =dwarf unwinds code without frame pointers. Before all -e, it applies to --cpu and "
+      "--off-cpu");
   record->add_flag("--cpu", arguments->cpu_rate,
                    "Sample the CPU time of threads, with stacks: 997 times per second on each CPU, "
                    "or at the rate of --cpu=RATE, e.g. --cpu=99Hz");
@@ -941,7 +973,10 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "Stop after this time, e.g. 500ms, 10s, 1h30m");
   cli::AddSizeOption(
       record, "--ring-size", kMaxRingSize,
-      [arguments](std::uint64_t size) { arguments->ring_size = size; },
+      [arguments](std::uint64_t size) {
+        arguments->ring_size = size;
+        arguments->has_ring_size = true;
+      },
       "Size of each CPU's ring, e.g. 64K or 4M; rounded up to a power of two")
       ->default_str("1M");
   record->add_flag("--identity", arguments->identity,

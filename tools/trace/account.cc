@@ -78,6 +78,7 @@ constexpr Layout kLayouts[] = {
      kWarning,
      "SamplesThrottled",
      {kCpu, kCount, kFrom, kUntil}},
+    {AccountEvent::Kind::kStacksSkipped, kWarning, "StacksSkipped", {kCount, kFrom, kUntil}},
 };
 
 const Layout& LayoutOf(AccountEvent::Kind kind) {

@@ -27,6 +27,8 @@
 //   11  SamplesThrottled   Cpu, Count, From, Until: the kernel stopped the CPU's samples of CPU
 //                          time until its next tick, Count times; From is the first time and Until
 //                          the last
+//   12  StacksSkipped      Count, From, Until: the stacks of Count events with times from From to
+//                          Until are cut, because the collector had no time to unwind them
 //
 // Id 10 is that of RingPositions (ring_positions.h), which is not a part of the account. Cpu is a
 // UInt32; all other numbers are UInt64. Times are nanoseconds since 1970 in UTC, and 0 means
@@ -68,8 +70,9 @@ struct AccountEvent {
     kTracepointMet = 8,
     kTargetCame = 9,
     kSamplesThrottled = 11,
+    kStacksSkipped = 12,
   };
-  static constexpr std::size_t kMaxId = 11;
+  static constexpr std::size_t kMaxId = 12;
   Kind kind = Kind::kEventsLost;
   // Values of the fields. The list at the beginning of this file names the fields of each kind; the
   // other members are not written.

@@ -45,6 +45,9 @@ void AccountSummary::Add(const AccountEvent& event) {
     case AccountEvent::Kind::kSamplesThrottled:
       throttled_ += event.count;
       break;
+    case AccountEvent::Kind::kStacksSkipped:
+      stacks_skipped_ += event.count;
+      break;
     case AccountEvent::Kind::kTracepointLeftOut:
     case AccountEvent::Kind::kTracepointMet:
     case AccountEvent::Kind::kTargetCame:
@@ -138,6 +141,7 @@ void PutAccount(const AccountSummary& account, base::JsonWriter* json) {
   json->EndArray();
   base::PutNumber(json, "cpuChangesLeftOut", account.cpu_changes_left_out());
   base::PutNumber(json, "throttled", account.throttled());
+  base::PutNumber(json, "stacksSkipped", account.stacks_skipped());
 }
 
 }  // namespace trace

@@ -56,6 +56,8 @@ class AccountSummary {
   std::uint64_t cpu_changes_left_out() const { return cpu_changes_left_out_; }
   // Returns how often the kernel stopped the samples of a CPU until its next tick.
   std::uint64_t throttled() const { return throttled_; }
+  // Returns the number of events whose stacks were cut because there was no time to unwind them.
+  std::uint64_t stacks_skipped() const { return stacks_skipped_; }
   // Lowest section number in SectionBegan events, and the totals of all CPUs in the sections before
   // it.
   struct Section {
@@ -86,6 +88,7 @@ class AccountSummary {
   std::vector<AccountEvent> cpu_changes_;
   std::uint64_t cpu_changes_left_out_ = 0;
   std::uint64_t throttled_ = 0;
+  std::uint64_t stacks_skipped_ = 0;
   std::optional<Section> section_;
   std::optional<Unknown> unknown_;
 };
@@ -94,7 +97,7 @@ class AccountSummary {
 std::string AccountTimeText(AccountSummary::Time time);
 
 // Writes the members losses, lossesLeftOut, lossIntervals, lossIntervalsLeftOut, cpuChanges,
-// cpuChangesLeftOut and throttled.
+// cpuChangesLeftOut, throttled and stacksSkipped.
 void PutAccount(const AccountSummary& account, base::JsonWriter* json);
 // Writes the member `key`: the time as text, or null if it is unknown.
 void PutAccountTime(base::JsonWriter* json, const char* key, AccountSummary::Time time);

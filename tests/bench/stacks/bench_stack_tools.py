@@ -1,16 +1,17 @@
 #!/usr/bin/python3
 """Compares the stacks of CPU samples of several tools.
 
-The tools are `nettrace record --cpu`, `perf record` with frame pointers and with copies of the stack (dwarf), and
-`dotnet-trace collect-linux`. They record the same running programs in turn. Each program spins below a recursion of a
-known depth. The programs differ in how they are compiled.
+The tools are `nettrace record --cpu`, also with `--stacks=dwarf`, `perf record` with frame pointers and with copies of
+the stack (dwarf), and `dotnet-trace collect-linux`. They record the same running programs in turn. Each program spins
+below a recursion of a known depth. The programs differ in how they are compiled.
 
 A stack is whole if the addresses of its first frames are exactly these calls. Its functions are right if the tool also
 shows the right name for each call. The right names are those of nm and readelf. The floor of bytes and CPU time is
 `perf record -g`. The CPU time is that of the recorder; for dotnet-trace, it includes the search for functions, which
 cannot be disabled.
 
-Fails if less than 99 of 100 stacks of nettrace are whole with the right functions, for a program with frame pointers.
+Fails if less than 99 of 100 stacks of nettrace are whole with the right functions, for a program with frame pointers, or
+for any program with `--stacks=dwarf`.
 
   bench_stack_tools.py --nettrace PATH --out DIR [--seconds N] [--json]
 """
@@ -242,9 +243,9 @@ class Tools:
     def __init__(self, args, folder, loads):
         self.nettrace, self.seconds, self.folder, self.loads = args.nettrace, str(args.seconds), folder, loads
 
-    def record_nettrace(self):
+    def record_nettrace(self, *options):
         file = self.folder / "trace.nettrace"
-        measured = run([self.nettrace, "record", "-o", file, f"--cpu={RATE}Hz", "--no-symbols", "--duration",
+        measured = run([self.nettrace, "record", "-o", file, f"--cpu={RATE}Hz", *options, "--no-symbols", "--duration",
                         f"{self.seconds}s"], file)
         subprocess.run([self.nettrace, "symbolize", file], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         return *measured, *nettrace_stacks(self.nettrace, file, self.loads)
@@ -262,8 +263,9 @@ class Tools:
         return *measured, *nettrace_stacks(self.nettrace, file, self.loads)
 
 
-def report(args, name, measured, floor, loads):
-    """Prints the rows of a tool. Returns the kinds of programs with frame pointers whose stacks are not right."""
+def report(args, name, measured, floor, loads, always=False):
+    """Prints the rows of a tool. Returns the kinds of programs with frame pointers, or with `always` all kinds, whose stacks
+    are not right."""
     seconds, size, samples, stacks = measured
     bench_report.row("stack tools", args.json, f"{name}: CPU time of a sample", "us", seconds / samples * 1e6,
                      floor[0] / floor[2] * 1e6)
@@ -276,8 +278,8 @@ def report(args, name, measured, floor, loads):
             continue
         bench_report.row("stack tools", args.json, f"{name}: whole stacks, {load.kind}", "%", 100 * whole / number, 100)
         bench_report.row("stack tools", args.json, f"{name}: right functions, {load.kind}", "%", 100 * right / number, 100)
-        if right * 100 < number * 99 and FRAME_POINTERS in PROGRAMS[load.kind]:
-            failed.append(f"{load.kind}: {right} of {number}")
+        if right * 100 < number * 99 and (always or FRAME_POINTERS in PROGRAMS[load.kind]):
+            failed.append(f"{name}, {load.kind}: {right} of {number}")
     return failed
 
 
@@ -286,6 +288,7 @@ def measure(args, folder, loads):
     floor = tools.record_perf("fp")
     report(args, "perf record -g", floor, floor, loads)
     failed = report(args, "nettrace", tools.record_nettrace(), floor, loads)
+    failed += report(args, "nettrace, dwarf", tools.record_nettrace("--stacks=dwarf"), floor, loads, always=True)
     report(args, "perf, dwarf", tools.record_perf("dwarf"), floor, loads)
     peer = find_peer(args.out)
     if peer:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/collector/perf/perf_records.h"
+#include "tools/collector/perf/user_registers.h"
 
 namespace collector {
 namespace {
@@ -262,6 +263,54 @@ TEST(PerfRecords, SamplesOfCpuTimeAndOfSwitchesDiffer) {
       ASSERT_TRUE(ParseTracepointId(sample.raw, &id));
       EXPECT_EQ(id, kCpuTimeId);
     }
+  }
+}
+
+// Returns `value` as 8 bytes.
+std::string Number(std::uint64_t value) {
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+TEST(PerfRecords, SamplesMayHaveACopyOfTheStack) {
+  const std::string registers(kUserRegisters.size() * 8, '\5');
+  const std::string copy =
+      Number(PERF_SAMPLE_REGS_ABI_64) + registers + Number(32) + std::string(32, '\6') + Number(24);
+  const std::string of_kernel = Number(PERF_SAMPLE_REGS_ABI_NONE) + Number(0);
+  for (const std::string& part : {copy, of_kernel}) {
+    for (const std::string& cgroup : {""s, Number(7)}) {
+      for (const std::string& transaction : {""s, Number(0)}) {
+        SampleRecord sample;
+        const std::string raw(4, '\0');
+        const std::string record =
+            StackSample({kKernelMark, 1}, 2, part + transaction + cgroup, raw);
+        ASSERT_TRUE(ParseSample(View(record), &sample));
+        EXPECT_TRUE(sample.has_copy);
+        EXPECT_EQ(sample.has_64_bits, part == copy);
+        EXPECT_EQ(sample.user_registers.size(), part == copy ? registers.size() : 0);
+        EXPECT_EQ(sample.user_stack.size(), part == copy ? 24u : 0u);
+        EXPECT_EQ(sample.kind, transaction.empty() ? SampleRecord::Kind::kEvent
+                                                   : SampleRecord::Kind::kSwitchOut);
+        EXPECT_EQ(sample.cgroup, cgroup.empty() ? 0u : 7u);
+        EXPECT_EQ(sample.stack.size(), 16u);
+      }
+    }
+  }
+}
+
+TEST(PerfRecords, ACopyMustFitItsSample) {
+  const std::string registers(kUserRegisters.size() * 8, '\5');
+  for (const std::string& end :
+       {Number(3) + registers + Number(0), Number(2) + registers.substr(8) + Number(0),
+        Number(2) + registers + Number(16) + Number(1) + Number(0),
+        Number(2) + registers + Number(8) + Number(1) + Number(16),
+        Number(2) + registers + Number(~std::uint64_t{0}) + Number(1) + Number(0),
+        Number(2) + registers + Number(12) + std::string(12, '\0') + Number(0) + "\0\0\0\0"s}) {
+    SampleRecord sample;
+    EXPECT_FALSE(ParseStackSample(View(StackSample({kKernelMark, 1}, 2, end)), &sample));
+    EXPECT_FALSE(sample.has_copy);
+    EXPECT_EQ(sample.kind, SampleRecord::Kind::kEvent);
   }
 }
 

@@ -146,7 +146,12 @@ TEST(Stacks, PartsAndMaximumAreParsed) {
   EXPECT_EQ(*ParseStacks("kernel,max=127", 127), (StackOptions{false, true, 127}));
   EXPECT_EQ(*ParseStacks("max=1,both", 127), (StackOptions{true, true, 1}));
   EXPECT_EQ(*ParseStacks("max=5", 127), (StackOptions{false, false, 5}));
-  for (const char* text : {"x", "user,kernel", "max=", "max=0", "max=128", "max=-1", "User"}) {
+  EXPECT_EQ(*ParseStacks("dwarf", 127), (StackOptions{false, false, 0, 8192}));
+  EXPECT_EQ(*ParseStacks("stack=16KiB,both,dwarf,max=9", 127),
+            (StackOptions{true, true, 9, 16384}));
+  for (const char* text : {"x", "user,kernel", "max=", "max=0", "max=128", "max=-1", "User",
+                           "stack=8KiB", "kernel,dwarf", "dwarf,stack=", "dwarf,stack=512",
+                           "dwarf,stack=57KiB", "dwarf,stack=1025"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(ParseStacks(text, 127).status())) << text;
   }
   EXPECT_NE(ParseStacks("max=128", 127).status().message().find("1 to 127"),
@@ -154,8 +159,8 @@ TEST(Stacks, PartsAndMaximumAreParsed) {
 }
 
 TEST(Stacks, HaveATextThatParsesBack) {
-  for (const std::string text :
-       {"", "user", "kernel", "both", "max=30", "user,max=30", "both,max=1"}) {
+  for (const std::string text : {"", "user", "kernel", "both", "max=30", "user,max=30",
+                                 "both,max=1", "dwarf", "user,dwarf,max=5", "dwarf,stack=16384B"}) {
     EXPECT_EQ(StacksText(*ParseStacks(text, 127)), text);
   }
 }

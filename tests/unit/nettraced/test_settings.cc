@@ -212,6 +212,13 @@ TEST(Settings, SelectorsHaveTheirStacksOrThoseOfTheSession) {
   EXPECT_EQ(of_y[1].stacks, (Stacks{false, true, 0}));
 }
 
+TEST(Settings, StacksByCopiesAreRefused) {
+  const std::vector<std::string> errors =
+      ErrorsOf("[session.x]\nselect = [\"A\"]\nstacks = \"dwarf,max=30\"\n");
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_NE(errors[0].find("nettrace record only"), std::string::npos) << errors[0];
+}
+
 TEST(Settings, SamplesNeedNoSelectors) {
   for (const auto& [line, rate] : {std::pair{"cpu = true", 997u},
                                    {"cpu = 99", 99u},

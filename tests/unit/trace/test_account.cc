@@ -45,6 +45,7 @@ TEST(Account, EveryEventReadsBackUnchanged) {
       {AccountKind::kTracepointMet, 0, 0, "a:b", "", 0, 6},
       {AccountKind::kTargetCame, 0, 0, "", "why", 5, 6},
       {AccountKind::kSamplesThrottled, 3, 9, "", "", 5, 6},
+      {AccountKind::kStacksSkipped, 0, 9, "", "", 5, 6},
   };
   for (const AccountEvent& event : events) {
     const auto payload = AccountPayload(event);
@@ -110,7 +111,7 @@ TEST(AccountSummary, LossesAddUpByCpuAndTracepointAndByInterval) {
       R"({"from":"1970-01-01T00:00:00.000000090Z","until":"1970-01-01T00:00:00.000000200Z","count":7},)"
       R"({"from":"1970-01-01T00:00:00.000000250Z","until":"1970-01-01T00:00:00.000000300Z","count":5}],)"
       R"("lossIntervalsLeftOut":0,"cpuChanges":[],"cpuChangesLeftOut":0,)"
-      R"("throttled":0})");
+      R"("throttled":0,"stacksSkipped":0})");
 }
 
 TEST(AccountSummary, CountsDroppedEventsAsLost) {
@@ -147,7 +148,7 @@ TEST(AccountSummary, CpuChangesAreListed) {
       R"({"cpu":1,"online":true,"since":"1970-01-01T00:00:00.000000100Z",)"
       R"("until":"1970-01-01T00:00:00.000000200Z"},)"
       R"({"cpu":2,"online":true,"since":"1970-01-01T00:00:00.000000100Z","until":null,"reason":"why"}],)"
-      R"("cpuChangesLeftOut":0,"throttled":0})");
+      R"("cpuChangesLeftOut":0,"throttled":0,"stacksSkipped":0})");
 }
 
 TEST(AccountSummary, MemoryIsBoundedAndSumsAreExact) {

@@ -77,6 +77,14 @@ void CollectorEvents::SamplesThrottled(int cpu, std::uint64_t count, std::uint64
                        .until = until}});
 }
 
+void CollectorEvents::StacksSkipped(std::uint64_t count, std::uint64_t from, std::uint64_t until) {
+  waiting_.push_back({until,
+                      {.kind = AccountEvent::Kind::kStacksSkipped,
+                       .count = count,
+                       .since = from,
+                       .until = until}});
+}
+
 void CollectorEvents::TracepointLeftOut(std::string_view tracepoint, std::string_view reason,
                                         std::uint64_t time) {
   if (left_out_ >= kMaxLeftOut) return;

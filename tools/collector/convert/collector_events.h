@@ -58,6 +58,9 @@ class CollectorEvents {
   // Records that the kernel throttled the samples of a CPU `count` times, each time until the CPU's
   // next timer tick. The first time was at `from`, the last time at `until`.
   void SamplesThrottled(int cpu, std::uint64_t count, std::uint64_t from, std::uint64_t until);
+  // Records that `count` events with times from `from` to `until` have cut stacks, because the
+  // collector had no time to unwind them.
+  void StacksSkipped(std::uint64_t count, std::uint64_t from, std::uint64_t until);
   void TracepointLeftOut(std::string_view tracepoint, std::string_view reason, std::uint64_t time);
   // Records that a pattern matched the tracepoint for the first time. Its events before `time` may
   // not have been recorded.

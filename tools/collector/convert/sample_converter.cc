@@ -260,9 +260,9 @@ void SampleConverter::SetStack(const SampleRecord& sample) {
   }
   if (frames_.empty() && !sample.lacks_user_frames) return;
   const std::size_t max_frames = current_.tracepoint->max_frames;
-  bool is_cut = sample.lacks_user_frames;
+  bool is_cut = sample.lacks_user_frames || sample.is_cut;
   if (max_frames != 0 && frames_.size() >= max_frames) {
-    // The kernel does not apply the maximum to a user part that it has deferred.
+    // The kernel does not apply the maximum to a user part that was deferred or unwound.
     frames_.resize(max_frames);
     is_cut = true;
   }

@@ -158,6 +158,7 @@ CodeTracker::Mappings* CodeTracker::Change(std::uint32_t pid, std::uint64_t time
     mappings = std::make_shared<Mappings>(*mappings);
     for (const auto& [first, mapping] : mappings->now) bytes_ += SizeOf(mapping);
   }
+  mappings->snapshot = nullptr;
   return mappings.get();
 }
 
@@ -281,6 +282,42 @@ CodeTracker::Found CodeTracker::Find(std::uint32_t pid, std::uint64_t address,
   if (after == now.begin() || std::prev(after)->second.last < address) return found;
   UseIfValid(std::prev(after)->second, kNever, timestamp, &found);
   return found;
+}
+
+const CodeMapping* CodeSnapshot::Find(std::uint64_t address, std::uint64_t timestamp) const {
+  for (const Entry& entry : past) {
+    const CodeMapping& mapping = entry.mapping;
+    if (address >= mapping.first && address <= mapping.last && timestamp >= mapping.from &&
+        timestamp < entry.until) {
+      return &mapping;
+    }
+  }
+  const auto after = std::upper_bound(
+      now.begin(), now.end(), address,
+      [](std::uint64_t wanted, const Entry& entry) { return wanted < entry.mapping.first; });
+  if (after == now.begin()) return nullptr;
+  const CodeMapping& mapping = std::prev(after)->mapping;
+  return address <= mapping.last && timestamp >= mapping.from ? &mapping : nullptr;
+}
+
+std::shared_ptr<const CodeSnapshot> CodeTracker::TakeSnapshot(std::uint32_t pid,
+                                                              std::uint64_t timestamp) {
+  const auto process = processes_.find(pid);
+  if (process == processes_.end()) return nullptr;
+  const std::vector<Program>& programs = process->second.programs;
+  const auto program =
+      std::find_if(programs.rbegin(), programs.rend(),
+                   [timestamp](const Program& each) { return each.from <= timestamp; });
+  if (program == programs.rend() || program->until <= timestamp) return nullptr;
+  Mappings& mappings = *program->mappings;
+  if (mappings.snapshot == nullptr) {
+    auto snapshot = std::make_shared<CodeSnapshot>();
+    snapshot->now.reserve(mappings.now.size());
+    for (const auto& [first, mapping] : mappings.now) snapshot->now.push_back({mapping, kNever});
+    for (const Past& past : mappings.past) snapshot->past.push_back({past.mapping, past.until});
+    mappings.snapshot = std::move(snapshot);
+  }
+  return mappings.snapshot;
 }
 
 std::uint64_t CodeTracker::CountChanges(std::uint32_t pid) const {

@@ -47,6 +47,22 @@ struct CodeMapping {
   std::shared_ptr<const CodeFile> file;
 };
 
+// A copy of the mappings of a program that a process executes, with those that others have
+// replaced. Does not change, so threads may share it.
+class CodeSnapshot {
+ public:
+  // Returns the mapping of an address at a time; null if there is none.
+  const CodeMapping* Find(std::uint64_t address, std::uint64_t timestamp) const;
+
+  // A mapping and the time until which it was valid: session clock, ns.
+  struct Entry {
+    CodeMapping mapping;
+    std::uint64_t until = 0;
+  };
+  std::vector<Entry> now;   // sorted by address; without overlaps
+  std::vector<Entry> past;  // replaced mappings
+};
+
 // A table of the mappings of all processes. Not thread-safe.
 class CodeTracker {
  public:
@@ -92,6 +108,9 @@ class CodeTracker {
   };
   // Returns the mapping of an address of the process at a time.
   Found Find(std::uint32_t pid, std::uint64_t address, std::uint64_t timestamp) const;
+  // Returns the mappings of the program that the process executes at a time; null: not known. The
+  // copy is made once for each change of the mappings.
+  std::shared_ptr<const CodeSnapshot> TakeSnapshot(std::uint32_t pid, std::uint64_t timestamp);
   // Returns a number that changes whenever the mappings of the process change; 0: not known.
   std::uint64_t CountChanges(std::uint32_t pid) const;
 
@@ -101,8 +120,9 @@ class CodeTracker {
     std::uint64_t until;
   };
   struct Mappings {
-    std::map<std::uint64_t, CodeMapping> now;  // by first address
-    std::vector<Past> past;                    // mappings that others have replaced
+    std::map<std::uint64_t, CodeMapping> now;      // by first address
+    std::vector<Past> past;                        // mappings that others have replaced
+    std::shared_ptr<const CodeSnapshot> snapshot;  // a copy of the mappings; null: none, or old
   };
   // A program, and the time in which a process executes it. Several programs share one Mappings
   // object while their mappings are equal, for example after a fork.

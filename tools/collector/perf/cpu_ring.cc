@@ -9,13 +9,17 @@
 #include "absl/strings/str_cat.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/perf/session_clock.h"
+#include "tools/collector/perf/user_registers.h"
 
 namespace collector {
 
-void CpuRing::ExpectStacks(std::size_t max_frames) {
+void CpuRing::ExpectStacks(std::size_t max_frames, std::size_t copied_bytes) {
   constexpr std::size_t kMarks = 8;  // kernel.perf_event_max_contexts_per_stack by default
   max_sample_size_ = kMaxSampleSize + 8 * (max_frames + kMarks);
   has_stacks_ = true;
+  if (copied_bytes == 0) return;
+  constexpr std::size_t kSizes = 3;  // numbers beside the registers: ABI, and two sizes
+  max_sample_size_ += copied_bytes + 8 * (kUserRegisters.size() + kSizes);
 }
 
 absl::StatusOr<EventRing> CpuRing::Open(std::size_t size) const {

@@ -10,19 +10,20 @@
 
 namespace collector {
 
-CpuRings::CpuRings(const std::vector<int>& cpus, std::size_t ring_size, bool cgroups, bool stacks)
+CpuRings::CpuRings(const std::vector<int>& cpus, std::size_t ring_size, bool cgroups, bool stacks,
+                   std::size_t copied_bytes)
     : epoll_(epoll_create1(EPOLL_CLOEXEC)),
       ring_size_(ring_size),
       cpus_(cpus.begin(), cpus.end()),
       tasks_(cpus.size(), ring_size, cgroups, stacks),
       states_(cpus.size()) {
   if (!stacks) return;
-  for (CpuRing& cpu : cpus_) cpu.ExpectStacks(KernelMaxFrames());
+  for (CpuRing& cpu : cpus_) cpu.ExpectStacks(KernelMaxFrames(), copied_bytes);
 }
 
 absl::StatusOr<CpuRings> CpuRings::Open(const std::vector<int>& cpus, std::size_t ring_size,
-                                        bool cgroups, bool stacks) {
-  CpuRings rings(cpus, ring_size, cgroups, stacks);
+                                        bool cgroups, bool stacks, std::size_t copied_bytes) {
+  CpuRings rings(cpus, ring_size, cgroups, stacks, copied_bytes);
   if (!rings.epoll_.valid())
     return base::DescriptorStatus(errno, "waiting for perf rings: epoll_create1");
   for (std::size_t i = 0; i < cpus.size(); ++i) {
@@ -39,7 +40,8 @@ absl::StatusOr<CpuRings> CpuRings::Open(const std::vector<int>& cpus, std::size_
 }
 
 absl::StatusOr<CpuRings> CpuRings::OpenNone() {
-  CpuRings rings({}, /*ring_size=*/0, /*cgroups=*/false, /*stacks=*/false);
+  CpuRings rings({}, /*ring_size=*/0, /*cgroups=*/false, /*stacks=*/false,
+                 /*copied_bytes=*/0);
   if (!rings.epoll_.valid())
     return base::DescriptorStatus(errno, "waiting for perf rings: epoll_create1");
   return rings;

@@ -51,10 +51,10 @@ class CpuRings {
  public:
   // Opens rings on those of `cpus` that are online. `ring_size` is the size of a ring of samples,
   // in bytes. `cgroups` selects whether new cgroups are recorded, which the kernel must support.
-  // `stacks` has the meaning of PerfOptions::stacks. Fails with Unavailable if no CPU is online,
-  // and with another error if a ring cannot be opened.
+  // `stacks` and `copied_bytes` have the meaning that they have in PerfOptions. Fails with
+  // Unavailable if no CPU is online, and with another error if a ring cannot be opened.
   static absl::StatusOr<CpuRings> Open(const std::vector<int>& cpus, std::size_t ring_size,
-                                       bool cgroups, bool stacks);
+                                       bool cgroups, bool stacks, std::size_t copied_bytes = 0);
 
   // Returns an object without rings, for a collector that has no access to perf.
   static absl::StatusOr<CpuRings> OpenNone();
@@ -108,6 +108,11 @@ class CpuRings {
   void Peek(const Look& look) {
     for (CpuRing& cpu : cpus_) cpu.Peek(look);
   }
+  // Does the work of Peek for the CPU at `index`.
+  template <typename Look>
+  void PeekOf(std::size_t index, const Look& look) {
+    cpus_[index].Peek(look);
+  }
   // Returns whether samples of the CPU at `index` may have been lost since the last call. This
   // includes losses that no LOST record has reported yet, because the kernel writes a LOST record
   // only with the next record.
@@ -136,7 +141,8 @@ class CpuRings {
   // Kind of a descriptor in epoll data, which also contains the CPU's index.
   enum class WakeKind : std::uint32_t { kOther, kRing, kProbe };
 
-  CpuRings(const std::vector<int>& cpus, std::size_t ring_size, bool cgroups, bool stacks);
+  CpuRings(const std::vector<int>& cpus, std::size_t ring_size, bool cgroups, bool stacks,
+           std::size_t copied_bytes = 0);
 
   // Opens the rings of the CPU at `index`. Fails with NotFound if it is offline.
   absl::Status OpenRings(std::size_t index);

@@ -28,8 +28,8 @@ PerfCapture::PerfCapture(PerfTarget target, CpuRings rings, bool has_cgroups)
 
 absl::StatusOr<PerfCapture> PerfCapture::Open(const std::vector<int>& cpus, PerfOptions options) {
   const bool has_cgroups = options.cgroups && KernelRecordsCgroups();
-  ASSIGN_OR_RETURN(CpuRings rings,
-                   CpuRings::Open(cpus, options.ring_size, has_cgroups, options.stacks));
+  ASSIGN_OR_RETURN(CpuRings rings, CpuRings::Open(cpus, options.ring_size, has_cgroups,
+                                                  options.stacks, options.copied_bytes));
   RETURN_IF_ERROR(CheckCgroups(options.target, rings.cpus()[rings.FindOnline().front()].number()));
   return PerfCapture(std::move(options.target), std::move(rings), has_cgroups);
 }

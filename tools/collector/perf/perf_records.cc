@@ -1,5 +1,7 @@
 #include "tools/collector/perf/perf_records.h"
 
+#include "tools/collector/perf/user_registers.h"
+
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
 #define PERF_RECORD_MISC_MMAP_BUILD_ID (1 << 14)  // since Linux 5.12; older headers lack it
 #endif
@@ -23,6 +25,49 @@ bool ParseTask(const PerfRecord& record, std::uint32_t type, TaskRecord* task) {
   task->parent_pid = Load<std::uint32_t>(record.bytes, kHeaderSize + 4);
   task->tid = Load<std::uint32_t>(record.bytes, kHeaderSize + 8);
   task->parent_tid = Load<std::uint32_t>(record.bytes, kHeaderSize + 12);
+  return true;
+}
+
+// Parses what follows the raw data of a sample with a stack, or its copy of the stack. Only a
+// sample with empty raw data can be of a thread that is switched out.
+bool ParseEnd(std::span<const std::byte> rest, bool is_empty, SampleRecord* sample) {
+  sample->kind = SampleRecord::Kind::kEvent;
+  sample->cgroup = 0;
+  if (is_empty && rest.size() >= 8 && Load<std::uint64_t>(rest, 0) == 0) {
+    sample->kind = SampleRecord::Kind::kSwitchOut;
+    rest = rest.subspan(8);
+  }
+  if (rest.empty()) return true;
+  if (rest.size() != sizeof sample->cgroup) return false;
+  sample->cgroup = Load<std::uint64_t>(rest, 0);
+  return sample->cgroup != 0;
+}
+
+// Parses the registers and the copy of the stack at the start of `*rest`, and removes them. Without
+// a copy, the place of the ABI and of the size has at most one 0 (ParseEnd).
+bool ParseCopy(std::span<const std::byte>* rest, SampleRecord* sample) {
+  constexpr std::size_t kRegistersSize = 8 * kUserRegisters.size();
+  if (rest->size() < 16) return false;
+  const auto abi = Load<std::uint64_t>(*rest, 0);
+  *rest = rest->subspan(8);
+  if (abi > PERF_SAMPLE_REGS_ABI_64) return false;
+  if (abi != PERF_SAMPLE_REGS_ABI_NONE) {
+    if (rest->size() < kRegistersSize + 8) return false;
+    sample->user_registers = rest->first(kRegistersSize);
+    *rest = rest->subspan(kRegistersSize);
+  }
+  const auto size = Load<std::uint64_t>(*rest, 0);
+  *rest = rest->subspan(8);
+  if (size != 0) {
+    if (size > rest->size() || rest->size() - size < 8 || size % 8 != 0) return false;
+    const auto room = static_cast<std::size_t>(size);
+    const auto copied = Load<std::uint64_t>(*rest, room);
+    if (copied > size) return false;
+    sample->user_stack = rest->first(static_cast<std::size_t>(copied));
+    *rest = rest->subspan(room + 8);
+  }
+  sample->has_copy = true;
+  sample->has_64_bits = abi == PERF_SAMPLE_REGS_ABI_64;
   return true;
 }
 
@@ -64,20 +109,20 @@ bool ParseStackSample(const PerfRecord& record, SampleRecord* sample) {
   const std::size_t raw_offset = kEntriesOffset + entries_size + kRawSize;
   const auto raw_size = Load<std::uint32_t>(bytes, raw_offset - kRawSize);
   if (raw_size > bytes.size() - raw_offset) return false;
-  std::size_t end = raw_offset + raw_size;
   const bool is_empty = raw_size == 4 && Load<std::uint32_t>(bytes, raw_offset) == 0;
-  if (is_empty && bytes.size() - end >= 8 && Load<std::uint64_t>(bytes, end) == 0) {
-    sample->kind = SampleRecord::Kind::kSwitchOut;
-    end += 8;
+  std::span<const std::byte> rest = bytes.subspan(raw_offset + raw_size);
+  // If the bytes are not a sample with a stack, `*sample` stays unchanged.
+  SampleRecord parsed;
+  if (!ParseEnd(rest, is_empty, &parsed) &&
+      (!ParseCopy(&rest, &parsed) || !ParseEnd(rest, is_empty, &parsed))) {
+    return false;
   }
-  const bool has_cgroup = bytes.size() - end == sizeof sample->cgroup;
-  if (end != bytes.size() && !has_cgroup) return false;
+  *sample = parsed;
   sample->pid = Load<std::uint32_t>(bytes, kHeaderSize);
   sample->tid = Load<std::uint32_t>(bytes, kHeaderSize + 4);
   sample->stack = bytes.subspan(kEntriesOffset, entries_size);
   sample->lacks_user_frames = false;
   sample->raw = bytes.subspan(raw_offset, raw_size);
-  sample->cgroup = has_cgroup ? Load<std::uint64_t>(bytes, end) : 0;
   return true;
 }
 

@@ -10,6 +10,10 @@
 //                  u64 number of entries, u64 entries of the stack, then as above from raw size on
 //   SAMPLE of CPU time: as a sample with a stack; the raw data are 4 bytes that are 0
 //   SAMPLE of a thread that is switched out: as a sample of CPU time; u64 0 follows the raw data
+//   SAMPLE with a copy of the stack: as a sample with a stack, of CPU time or of a thread that is
+//                  switched out; after the raw data, it has u64 ABI; unless that is 0, a u64 for
+//                  each of kUserRegisters (user_registers.h); u64 size; and unless that is 0, the
+//                  bytes of the stack, and u64 number of bytes that were copied
 //   FORK, EXIT     header, u32 pid, u32 parent's pid, u32 tid, u32 parent's tid, u64 time, trailer
 //   COMM           header, u32 pid, u32 tid, NUL-terminated name, trailer
 //   MMAP           header, u32 pid, u32 tid, u64 address, u64 size, u64 offset in the file,
@@ -133,6 +137,16 @@ struct SampleRecord {
   // kDeferredMark and a cookie, which DeferredStacks::Join replaces.
   std::span<const std::byte> stack;
   bool lacks_user_frames = false;  // the user part was deferred and has not arrived
+  // Whether the sample has a copy of the user stack instead of the user part of `stack`.
+  bool has_copy = false;
+  // Whether the stack may have more frames than `stack`, for another reason than the maximum number
+  // of frames.
+  bool is_cut = false;
+  // The registers of user space in the order of kUserRegisters, each a u64, and the bytes from the
+  // stack pointer on. Empty for threads of the kernel.
+  std::span<const std::byte> user_registers;
+  std::span<const std::byte> user_stack;
+  bool has_64_bits = false;  // whether the thread executes 64-bit code in user space
 };
 // Parses a sample that may have a stack. Returns false if it has none.
 bool ParseStackSample(const PerfRecord& record, SampleRecord* sample);

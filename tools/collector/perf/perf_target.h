@@ -42,6 +42,8 @@ struct PerfOptions {
   // Whether samples of tracepoints may contain stacks. All mappings of code are then recorded, also
   // those of memory without a file, with the build ids that the kernel reports.
   bool stacks = false;
+  // Maximum of StackOptions::copied_bytes of all tracepoints.
+  std::size_t copied_bytes = 0;
 };
 
 }  // namespace collector

@@ -20,6 +20,7 @@
 #include "tools/collector/perf/open_event.h"
 #include "tools/collector/perf/perf_records.h"
 #include "tools/collector/perf/session_clock.h"
+#include "tools/collector/perf/user_registers.h"
 
 namespace collector {
 namespace {
@@ -87,6 +88,12 @@ class Opener {
       attr_.exclude_callchain_user = tracepoint.stacks.user ? 0 : 1;
       attr_.exclude_callchain_kernel = tracepoint.stacks.kernel ? 0 : 1;
       attr_.sample_max_stack = tracepoint.stacks.max_frames;
+      if (tracepoint.stacks.user && tracepoint.stacks.copied_bytes != 0) {
+        attr_.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+        attr_.sample_regs_user = kUserRegisterMask;
+        attr_.sample_stack_user = tracepoint.stacks.copied_bytes;
+        attr_.exclude_callchain_user = 1;
+      }
     }
     if (DefersStacks(tracepoint)) DeferStacks(&attr_);
     if (tracepoint.cgroups) attr_.sample_type |= PERF_SAMPLE_CGROUP;
@@ -278,7 +285,8 @@ bool DefersStacks(const PerfTracepoint& tracepoint) {
   const bool returns_soon =
       tracepoint.id == kCpuTimeId ||
       (IsTracepointId(tracepoint.id) && tracepoint.name.starts_with("user_events"));
-  return tracepoint.stacks.user && returns_soon && KernelDefersStacks();
+  return tracepoint.stacks.user && tracepoint.stacks.copied_bytes == 0 && returns_soon &&
+         KernelDefersStacks();
 }
 
 std::size_t CountParts(const PerfTarget& target) {

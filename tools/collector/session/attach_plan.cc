@@ -109,7 +109,8 @@ absl::StatusOr<Selection> Select(const std::vector<Selector>& selectors, const T
     const std::uint16_t max_frames = stacks.max_frames != 0 ? stacks.max_frames : KernelMaxFrames();
     selection.stacks = {selection.stacks.user || stacks.user,
                         selection.stacks.kernel || stacks.kernel,
-                        std::max(selection.stacks.max_frames, max_frames)};
+                        std::max(selection.stacks.max_frames, max_frames),
+                        std::max(selection.stacks.copied_bytes, stacks.copied_bytes)};
   }
   if (selection.selectors.empty()) return selection.refused;
   if (!takes_all) selection.filter = EitherFilter(filters);

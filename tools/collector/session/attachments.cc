@@ -59,6 +59,10 @@ absl::Status CheckShared(const SessionWriter& writer, const SessionWriter& other
     return absl::FailedPreconditionError(
         "sessions that sample CPU time can share a capture only if their rates are the same");
   }
+  if (writer.sample_stacks() != other.sample_stacks()) {
+    return absl::FailedPreconditionError(
+        "sessions can share a capture only if the stacks of their samples are the same");
+  }
   return absl::OkStatus();
 }
 
@@ -229,12 +233,12 @@ absl::Status Attachments::AttachSamples(SessionWriter* session, int id, const st
       absl::StrCat(std::string(nettrace::internal::traceevent::kUniversalEvents), ":", event);
   if (!attached_.contains(name)) {
     DetachUnused();
-    const std::uint16_t max_frames = KernelMaxFrames();
+    StackOptions stacks = session->sample_stacks();
+    if (stacks.max_frames == 0) stacks.max_frames = KernelMaxFrames();
     distributor_->AddUniversalEvent(id, event);
-    distributor_->SetMaxFrames(id, max_frames);
+    distributor_->SetMaxFrames(id, stacks.max_frames);
     const std::uint32_t rate = id == kCpuTimeId ? session->cpu_rate() : 0;
-    if (absl::Status attached = perf_->AttachSamples(id, text, rate, {true, true, max_frames});
-        !attached.ok()) {
+    if (absl::Status attached = perf_->AttachSamples(id, text, rate, stacks); !attached.ok()) {
       distributor_->RemoveTracepoint(id);
       return attached;
     }

@@ -190,9 +190,16 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
   if (const std::optional<pid_t> closer = kernel.perf.StartCloser()) {
     changed.attachments.own_threads.push_back(*closer);
   }
+  std::unique_ptr<StackUnwinder> unwinder;
+  if (options.copied_bytes != 0 && kernel.status.ok()) {
+    ASSIGN_OR_RETURN(unwinder, StackUnwinder::Start(KernelMaxFrames()));
+    RETURN_IF_ERROR(kernel.perf.rings().WakeOn(unwinder->fd()));
+    changed.attachments.own_threads.push_back(unwinder->tid());
+  }
   std::unique_ptr<Capture> capture(
       new Capture(changed, std::move(kernel.tracefs), std::move(kernel.perf), std::move(watch)));
   capture->kernel_status_ = kernel.status;
+  capture->unwinder_ = std::move(unwinder);
   if (kernel.status.ok()) capture->OpenKernelReports();
   capture->cgroups_ = folders;
   RETURN_IF_ERROR(capture->BeginToFollow(std::move(followed.follower)));
@@ -219,7 +226,7 @@ absl::StatusOr<Capture::Kernel> Capture::OpenKernel(const CaptureOptions& option
     ASSIGN_OR_RETURN(PerfCapture perf,
                      PerfCapture::Open(cpus, {options.ring_size, std::move(target),
                                               /*cgroups=*/options.identity && PerfUsesCgroup2(),
-                                              options.stacks}));
+                                              options.stacks, options.copied_bytes}));
     return Kernel{std::move(tracefs), std::move(perf), absl::OkStatus()};
   };
   absl::StatusOr<Kernel> kernel = open();
@@ -452,6 +459,9 @@ absl::Status Capture::Poll(absl::Duration timeout) {
       std::min(base::Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
   if (!streams_.empty()) wait = std::min(wait, StreamFeed::kEvery);
+  // The unwinder wakes the capture. The minimum keeps the capture from checking all the time
+  // whether an interval can end. The maximum keeps a ring from filling before the next check.
+  if (awaits_unwinding_) wait = std::clamp<std::uint64_t>(wait, 1'000'000, 10'000'000);
   const bool is_woken = Wait(wait);
   std::uint64_t now = SessionClockNow();
   if (rings_ != nullptr) rings_->Serve();
@@ -465,11 +475,56 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   // time even if rings still fill, because requests to a daemon wait until this function returns.
   constexpr std::uint64_t kLongestDrain = 100'000'000;  // ns
   const std::uint64_t end = now + kLongestDrain;
-  while (now < end && IsWorthDraining() && !awaits_stacks_) {
+  while (now < end && IsWorthDraining() && !awaits_unwinding_) {
     now = SessionClockNow();
     RETURN_IF_ERROR(Round(now, now - slack));
   }
   return absl::OkStatus();
+}
+
+std::uint64_t Capture::BeginStacks(std::uint64_t now) {
+  awaits_unwinding_ = false;
+  if (unwinder_ == nullptr) return now;
+  unwinder_->ClearWake();
+  if (perf_.rings().IsPressed()) {
+    unwinder_->GiveUp(now);
+    return now;
+  }
+  std::uint64_t oldest = StackUnwinder::kNone;  // of the samples that wait for room
+  CodeTracker* const code = tasks_.code();
+  for (std::size_t cpu = 0; cpu < perf_.rings().cpus().size(); ++cpu) {
+    perf_.rings().PeekOf(cpu, [&](const PerfRecord& record) {
+      SampleRecord sample;
+      const std::uint64_t timestamp = record.timestamp;
+      if (!ParseSample(record, &sample) || !sample.has_copy) return;
+      const auto take = [&] { return code->TakeSnapshot(sample.pid, timestamp); };
+      if (!unwinder_->Begin(cpu, sample, timestamp, take)) oldest = std::min(oldest, timestamp);
+    });
+  }
+  oldest = std::min(oldest, unwinder_->FindOldest());
+  if (oldest > now) return now;
+  awaits_unwinding_ = true;
+  return std::max(oldest - 1, drained_);
+}
+
+void Capture::AwaitStacks() {
+  if (unwinder_ == nullptr) return;
+  constexpr std::uint64_t kLongest = 2'000'000'000;
+  std::uint64_t now = SessionClockNow();
+  const std::uint64_t end = now + kLongest;
+  UpdateTasks();
+  for (; now < end; now = SessionClockNow()) {
+    BeginStacks(now);
+    if (!awaits_unwinding_) return;
+    perf_.rings().Wait(/*timeout_ms=*/10);
+  }
+}
+
+void Capture::AccountSkippedStacks() {
+  if (unwinder_ == nullptr) return;
+  const StackUnwinder::Skipped skipped = unwinder_->TakeSkipped();
+  if (skipped.count == 0) return;
+  for (const auto& session : sessions_) session->StacksSkipped(skipped);
 }
 
 absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
@@ -480,17 +535,20 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
     feed->SetFeeds(streams_.size());
     feed->Receive();
   }
+  // Samples after this time wait for their stacks.
+  const std::uint64_t end = BeginStacks(now);
   for (;;) {
     distributor_.FollowSinks(drained_);
-    std::uint64_t limit = DrainStreams(closing_ != 0 ? closing_ : NextLimit(now));
-    const bool is_last = limit == now;
+    const std::uint64_t wanted = closing_ != 0 ? closing_ : NextLimit(now);
+    std::uint64_t limit = DrainStreams(std::min(wanted, end));
+    const bool is_last = limit == end;
     const std::size_t waiting = perf_.rings().waiting_bytes();
-    if (rings_ != nullptr) limit = DrainRings(limit, is_last && closing_ == 0);
+    if (rings_ != nullptr) limit = DrainRings(limit, is_last && end == now && closing_ == 0);
     const std::uint64_t before = distributor_.samples();
     DrainSamples(limit);
     drained_ = limit;
     const std::uint64_t drained = distributor_.samples() - before;
-    if (is_last && drained >= kEventsToJudgeBy) bytes_per_event_ = waiting / drained;
+    if (is_last && end == now && drained >= kEventsToJudgeBy) bytes_per_event_ = waiting / drained;
 
     if (closing_ == 0) {
       if (!AnyIntervalIsOver()) {
@@ -499,6 +557,7 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
       }
       closing_ = drained_;
     }
+    if (drained_ < closing_) break;
     // Ends the intervals only when all their records are certainly in the rings. Until then, later
     // records stay in the rings, unless a ring becomes more than half full.
     const bool is_pressed = perf_.rings().IsPressed() || (rings_ != nullptr && rings_->IsPressed());
@@ -506,7 +565,7 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
     WriteOffCpu(closing_);
     RETURN_IF_ERROR(EndIntervals(closing_));
     closing_ = 0;
-    if (drained_ >= now) break;
+    if (drained_ >= end) break;
   }
   WriteOffCpu(std::min(settled, drained_));
   GiveBackRings();
@@ -695,14 +754,18 @@ void Capture::DrainSamples(std::uint64_t limit) {
   perf_.rings().Drain(
       limit,
       [this](std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
-        if (sample.kind == SampleRecord::Kind::kEvent) [[likely]] {
-          if (!perf_.defers_stacks()) [[likely]]
-            return distributor_.Write(cpu, sample, timestamp);
+        // A process may write an event that looks like a copy of a stack, also if none is recorded.
+        if (sample.has_copy && unwinder_ != nullptr) [[unlikely]] {
+          SampleRecord complete = sample;
+          unwinder_->Complete(cpu, &complete, timestamp);
+          WriteSample(cpu, complete, timestamp);
+        } else if (sample.kind == SampleRecord::Kind::kEvent && perf_.defers_stacks())
+            [[unlikely]] {
           SampleRecord joined = sample;
           deferred_stacks_.Join(&joined);
           distributor_.Write(cpu, joined, timestamp);
         } else {
-          off_cpu_.Add(cpu, sample, timestamp);
+          WriteSample(cpu, sample, timestamp);
         }
       },
       [this](std::size_t cpu, std::uint64_t total) {
@@ -745,6 +808,7 @@ void Capture::AccountThrottled() {
 
 absl::Status Capture::AccountLosses(PerfCapture::Losses which) {
   AccountThrottled();
+  AccountSkippedStacks();
   CountingTime time;
   time.began = SessionClockNow();
   struct Loss {
@@ -782,6 +846,7 @@ absl::Status Capture::DrainForEnd(SessionWriter* session) {
   }
   const std::uint64_t end = SessionClockNow();
   if (sessions_.size() == 1) {
+    AwaitStacks();
     RETURN_IF_ERROR(Round(end, end));
     // Services that have ended may have left more events than one round reads.
     for (int i = 0; i < kRoundsAtOnce && rings_ != nullptr && rings_->IsWorthDraining(); ++i) {

@@ -10,6 +10,8 @@
 //   rounds (ring_feed.h).
 // - The streams of .NET processes and the entries of the journal are read in the same rounds
 //   (eventpipe_feed.h, journal_feed.h).
+// - Samples with a copy of the stack stay in the rings until another thread has unwound the copy
+//   (tools/collector/unwind).
 // - Switches of threads are put in the order of time, and become the times in which threads had no
 //   CPU (off_cpu_tracker.h).
 // - Each sample is converted once (tools/collector/convert) and written by each session that
@@ -53,6 +55,7 @@
 #include "tools/collector/session/target.h"
 #include "tools/collector/system/uevents.h"
 #include "tools/collector/tracefs/tracefs.h"
+#include "tools/collector/unwind/stack_unwinder.h"
 
 namespace collector {
 
@@ -66,6 +69,8 @@ struct CaptureOptions {
   // Whether sessions may have selectors with stacks. The capture then tracks the code that
   // processes map, so that the files can describe the addresses.
   bool stacks = false;
+  // Maximum of StackOptions::copied_bytes of all sessions; 0: no stacks are copied and unwound.
+  std::size_t copied_bytes = 0;
   // Whether sessions may have selectors. Without them, the capture does not need tracefs.
   bool tracepoints = true;
   // Size of each CPU's ring, in bytes; a power of two, at least one page.
@@ -228,6 +233,21 @@ class Capture {
   // Drains the rings until no sample waits for its user part, for at most
   // DeferredStacks::kLongestWait.
   absl::Status AwaitDeferredStacks();
+  void WriteSample(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
+    if (sample.kind == SampleRecord::Kind::kEvent) [[likely]] {
+      distributor_.Write(cpu, sample, timestamp);
+    } else {
+      off_cpu_.Add(cpu, sample, timestamp);
+    }
+  }
+  // Begins to unwind the stacks of all waiting samples that have a copy of the stack. Returns the
+  // time up to which the samples can be drained, which is at most `now`. Gives up stacks if a ring
+  // is more than half full.
+  std::uint64_t BeginStacks(std::uint64_t now);
+  // Waits until the stacks of all waiting samples are unwound, for at most 2 s.
+  void AwaitStacks();
+  // Records in the accounts of the sessions how many stacks were given up.
+  void AccountSkippedStacks();
   // Passes all waiting samples to Distributor::Learn, if the capture records events of .NET.
   void LearnFromSamples();
   // Begins to record switches, if the session records them and no other session does.
@@ -260,6 +280,8 @@ class Capture {
   // such times.
   std::optional<std::size_t> off_cpu_index_;
   std::unique_ptr<RingFeed> rings_;                   // null: the socket is not open
+  std::unique_ptr<StackUnwinder> unwinder_;           // null: no stacks are unwound
+  bool awaits_unwinding_ = false;                     // samples wait in the rings for their stacks
   std::vector<std::unique_ptr<StreamFeed>> streams_;  // feeds of the sessions that have any
   bool awaits_delivery_ = false;                      // GiveBackRings waits for outputs
   std::vector<CgroupFolder> cgroups_;

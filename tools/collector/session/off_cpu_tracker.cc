@@ -29,6 +29,7 @@ void OffCpuTracker::Add(std::size_t cpu, const SampleRecord& sample, std::uint64
     waiting.cgroup = sample.cgroup;
     waiting.stack = stacks_.size();
     waiting.stack_size = sample.stack.size();
+    waiting.is_cut = sample.is_cut;
     stacks_.insert(stacks_.end(), sample.stack.begin(), sample.stack.end());
   }
   waiting_.push_back(waiting);
@@ -98,6 +99,7 @@ void OffCpuTracker::SwitchOut(const Waiting& waiting) {
   const auto stack = stacks_.begin() + static_cast<std::ptrdiff_t>(waiting.stack);
   thread.stack.assign(stack, stack + static_cast<std::ptrdiff_t>(waiting.stack_size));
   bytes_ += thread.stack.capacity() - capacity;
+  thread.is_cut = waiting.is_cut;
   thread.out = waiting.timestamp;
   thread.pid = waiting.pid;
   thread.cgroup = waiting.cgroup;
@@ -119,6 +121,7 @@ void OffCpuTracker::SwitchIn(const Waiting& waiting,
   interval.sample.tid = waiting.tid;
   interval.sample.cgroup = thread.cgroup;
   interval.sample.stack = thread.stack;
+  interval.sample.is_cut = thread.is_cut;
   consume(interval);
 }
 

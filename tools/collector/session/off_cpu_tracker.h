@@ -70,12 +70,14 @@ class OffCpuTracker {
     std::uint64_t until = 0;  // for kMissing: end of the time
     std::size_t stack = 0;    // place of the stack in stacks_, and its size, in bytes
     std::size_t stack_size = 0;
+    bool is_cut = false;  // whether the stack is cut
   };
   struct Thread {
     std::uint64_t out = 0;  // time since when it has no CPU; 0: not known
     std::uint32_t pid = 0;
     std::uint64_t cgroup = 0;
     std::vector<std::byte> stack;  // keeps its memory for the next switch
+    bool is_cut = false;           // whether the stack is cut
   };
 
   void SwitchOut(const Waiting& waiting);

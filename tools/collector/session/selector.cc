@@ -15,6 +15,7 @@
 #include "eventheader/tracepoint_name.h"
 #include "tools/base/text.h"
 #include "tools/base/values.h"
+#include "tools/collector/perf/user_registers.h"
 
 namespace collector {
 namespace {
@@ -141,6 +142,7 @@ StackOptions Selector::StacksFor(const std::string& of_system) const {
 
 absl::StatusOr<StackOptions> ParseStacks(std::string_view text, std::uint16_t limit) {
   StackOptions stacks;
+  std::uint16_t copied_bytes = 0;
   const absl::string_view parts(text.data(), text.size());
   const auto fail = [parts](const auto&... what) {
     return absl::InvalidArgumentError(absl::StrCat("invalid stacks \"", parts, "\": ", what...));
@@ -153,21 +155,44 @@ absl::StatusOr<StackOptions> ParseStacks(std::string_view text, std::uint16_t li
                     "; set kernel.perf_event_max_stack for longer stacks");
       }
       stacks.max_frames = static_cast<std::uint16_t>(frames);
+    } else if (absl::StartsWith(part, "stack=")) {
+      const absl::string_view size = part.substr(6);
+      const absl::StatusOr<std::uint64_t> bytes = base::ParseSize({size.data(), size.size()});
+      if (!bytes.ok() || *bytes < StackOptions::kLeastCopy || *bytes > StackOptions::kMostCopy ||
+          *bytes % 8 != 0) {
+        return fail("stack= takes 1KiB to 56KiB, a multiple of 8 bytes");
+      }
+      copied_bytes = static_cast<std::uint16_t>(*bytes);
+    } else if (part == "dwarf") {
+      if (!CanCopyStacks()) return fail("dwarf needs x86-64 or arm64");
+      stacks.copied_bytes = StackOptions::kUsualCopy;
     } else if (!stacks.any() && (part == "user" || part == "kernel" || part == "both")) {
       stacks.user = part != "kernel";
       stacks.kernel = part != "user";
     } else {
-      return fail("examples: user, kernel, both, max=30, user,max=30");
+      return fail("examples: user, kernel, both, dwarf, max=30, user,max=30, dwarf,stack=16KiB");
     }
   }
+  if (copied_bytes != 0 && stacks.copied_bytes == 0) return fail("stack= needs dwarf");
+  if (stacks.copied_bytes != 0 && stacks.any() && !stacks.user) {
+    return fail("dwarf is for user stacks; use dwarf, user,dwarf or both,dwarf");
+  }
+  if (copied_bytes != 0) stacks.copied_bytes = copied_bytes;
   return stacks;
 }
 
 std::string StacksText(const StackOptions& stacks) {
   std::string text;
   if (stacks.any()) text = !stacks.kernel ? "user" : stacks.user ? "both" : "kernel";
-  if (stacks.max_frames == 0) return text;
-  return absl::StrCat(text, text.empty() ? "" : ",", "max=", stacks.max_frames);
+  const auto add = [&text](const auto&... part) {
+    absl::StrAppend(&text, text.empty() ? "" : ",", part...);
+  };
+  if (stacks.copied_bytes != 0) add("dwarf");
+  if (stacks.copied_bytes != 0 && stacks.copied_bytes != StackOptions::kUsualCopy) {
+    add("stack=", stacks.copied_bytes, "B");
+  }
+  if (stacks.max_frames != 0) add("max=", stacks.max_frames);
+  return text;
 }
 
 absl::StatusOr<std::uint32_t> ParseSampleRate(std::string_view text, std::uint32_t limit) {

@@ -79,8 +79,10 @@ struct Selector {
 // shows the accepted forms.
 absl::StatusOr<Selector> ParseSelector(std::string_view text);
 
-// Parses the value of --stacks: `user`, `kernel`, `both` or `max=N`, or one of the first three and
-// `max=N`, separated by a comma; "" is the default. `limit` is the maximum of N.
+// Parses the value of --stacks: parts separated by commas, in any order. At most one of `user`,
+// `kernel` and `both` selects the parts of the stack. `dwarf` copies the user stack and unwinds it,
+// `stack=SIZE` sets the size of the copy, and `max=N` the maximum number of frames. "" is the
+// default. `limit` is the maximum of N.
 absl::StatusOr<StackOptions> ParseStacks(std::string_view text, std::uint16_t limit);
 
 // Returns the text from which ParseStacks makes these stacks.

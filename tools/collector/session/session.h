@@ -36,6 +36,9 @@ struct SessionOptions {
   // Whether the times in which threads have no CPU are recorded. CaptureOptions::stacks must be
   // set.
   bool off_cpu = false;
+  // Stacks of the samples of CPU time and of the times without a CPU. max_frames 0 is the kernel's
+  // limit.
+  StackOptions sample_stacks = {/*user=*/true, /*kernel=*/true};
   // Time between two sequence points, at least 1 ms. Intervals end at multiples of this time, or
   // earlier if they hold many events.
   absl::Duration interval = absl::Seconds(1);

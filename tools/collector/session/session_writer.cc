@@ -19,6 +19,7 @@ SessionWriter::SessionWriter(SessionOptions options)
       only_rings_(options.only_rings),
       cpu_rate_(options.cpu_rate),
       off_cpu_(options.off_cpu),
+      sample_stacks_(options.sample_stacks),
       target_(std::move(options.target)),
       why_no_rings_(std::move(options.why_no_rings)),
       previous_positions_(std::move(options.ring_positions)),
@@ -76,6 +77,10 @@ void SessionWriter::CpuChanged(const CpuChange& change) {
 void SessionWriter::SamplesThrottled(int cpu, const CpuRing::Throttled& throttled) {
   if (!is_running() || cpu_rate() == 0) return;
   account_.SamplesThrottled(cpu, throttled.count, throttled.first, throttled.last);
+}
+
+void SessionWriter::StacksSkipped(const StackUnwinder::Skipped& skipped) {
+  if (is_running()) account_.StacksSkipped(skipped.count, skipped.first, skipped.last);
 }
 
 void SessionWriter::TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error) {

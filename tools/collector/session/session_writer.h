@@ -33,6 +33,7 @@
 #include "tools/collector/session/session.h"
 #include "tools/collector/session/session_tracepoints.h"
 #include "tools/collector/session/trigger_set.h"
+#include "tools/collector/unwind/stack_unwinder.h"
 #include "tools/trace/ring_positions.h"
 
 namespace collector {
@@ -68,6 +69,8 @@ class SessionWriter final : public Session {
   std::uint32_t cpu_rate() const { return cpu_rate_; }
   // Returns SessionOptions::off_cpu.
   bool off_cpu() const { return off_cpu_; }
+  // Returns SessionOptions::sample_stacks.
+  const StackOptions& sample_stacks() const { return sample_stacks_; }
   // Opens SessionOptions::target. Fails as RingTarget::Open does.
   absl::Status OpenRingTarget();
   // Services with rings in user space whose events the session gets.
@@ -107,6 +110,9 @@ class SessionWriter final : public Session {
   // Records in the account how often the kernel stopped the samples of the CPU with the number
   // `cpu`. Does nothing if the session has no samples of CPU time.
   void SamplesThrottled(int cpu, const CpuRing::Throttled& throttled);
+  // Records in the account that samples got no complete stack, because there were more of them than
+  // could be unwound.
+  void StacksSkipped(const StackUnwinder::Skipped& skipped);
   // Records that the followed cgroup appeared. Its activity between `since` and `until` may not
   // have been recorded. If `error` is not empty, the cgroup is not recorded.
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
@@ -265,6 +271,7 @@ class SessionWriter final : public Session {
   const bool only_rings_;
   const std::uint32_t cpu_rate_;
   const bool off_cpu_;
+  const StackOptions sample_stacks_;
   const TargetSelection target_;
   const std::string why_no_rings_;
   RingTarget ring_target_;

@@ -19,8 +19,8 @@
 #include "absl/time/time.h"
 #include "nettrace/format.h"
 #include "tools/base/read_file.h"
+#include "tools/elf/vdso.h"
 #include "tools/nettrace/symbolize/perf_map.h"
-#include "tools/nettrace/symbolize/vdso.h"
 
 namespace tools::symbolize {
 namespace {
@@ -193,7 +193,7 @@ std::optional<elf::ElfFile> FunctionFinder::OpenVdsoOf(const HitMapping& mapping
         "the recorded machine before it restarts";
     return std::nullopt;
   }
-  std::optional<elf::ElfFile> vdso = ReadVdso(mapping.last - mapping.first + 1);
+  std::optional<elf::ElfFile> vdso = elf::ReadVdso(mapping.last - mapping.first + 1);
   const std::string& build_id = mapping.file.build_id;
   if (!vdso || is_low != (sizeof(void*) == sizeof(std::uint32_t)) ||
       (!build_id.empty() && vdso->build_id() != build_id)) {

@@ -95,7 +95,12 @@ void ReadStacks(TableReader* reader, std::optional<collector::StackOptions>* sta
     return;
   }
   const absl::StatusOr<collector::StackOptions> read = collector::ParseStacks(*text, kMaxFrames);
-  if (read.ok()) {
+  if (read.ok() && read->copied_bytes != 0) {
+    reader->AddAt("stacks",
+                  "'dwarf' is for nettrace record only, because the service runs with rights that "
+                  "the owners of the programs lack, and does not read their files; use \"user\", "
+                  "\"kernel\" or \"both\"");
+  } else if (read.ok()) {
     *stacks = *read;
   } else {
     reader->AddAt("stacks", base::Printable(std::string(read.status().message())));

@@ -1,4 +1,4 @@
-#include "tools/nettrace/symbolize/vdso.h"
+#include "tools/elf/vdso.h"
 
 #include <fcntl.h>
 #include <sys/auxv.h>
@@ -14,7 +14,7 @@
 #include "tools/base/read_file.h"
 #include "tools/base/unique_fd.h"
 
-namespace tools::symbolize {
+namespace elf {
 namespace {
 
 constexpr std::uint64_t kMaxVdso = std::uint64_t{1} << 20;
@@ -29,7 +29,7 @@ bool IsMapped(std::uint64_t first, std::uint64_t size) {
 
 }  // namespace
 
-std::optional<elf::ElfFile> ReadVdso(std::uint64_t size) {
+std::optional<ElfFile> ReadVdso(std::uint64_t size) {
   const std::uint64_t first = getauxval(AT_SYSINFO_EHDR);
   if (first == 0 || size > kMaxVdso || !IsMapped(first, size)) return std::nullopt;
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
@@ -40,9 +40,9 @@ std::optional<elf::ElfFile> ReadVdso(std::uint64_t size) {
       write(copy.get(), bytes.data(), bytes.size()) != count) {
     return std::nullopt;
   }
-  absl::StatusOr<elf::ElfFile> file = elf::ElfFile::Open(std::move(copy));
+  absl::StatusOr<ElfFile> file = ElfFile::Open(std::move(copy));
   if (!file.ok()) return std::nullopt;
   return *std::move(file);
 }
 
-}  // namespace tools::symbolize
+}  // namespace elf

@@ -1,0 +1,81 @@
+// Keeps the tables of call frames of the files that processes execute.
+#ifndef TOOLS_COLLECTOR_UNWIND_MODULE_CACHE_H_
+#define TOOLS_COLLECTOR_UNWIND_MODULE_CACHE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "tools/collector/identity/code_tracker.h"
+#include "tools/elf/call_frames.h"
+#include "tools/elf/elf_file.h"
+
+namespace collector {
+
+// A file that processes execute: where its code is, and its table of call frames.
+struct Module {
+  std::vector<elf::ElfFile::CodeSegment> code;
+  elf::CallFrames frames;
+
+  // Returns the rules at the byte of the file at `offset`; no value if there are none.
+  std::optional<elf::FrameRules> Find(std::uint64_t offset, std::size_t* budget) const;
+};
+
+// The modules of all processes. The least recently used modules are dropped above the limits, and
+// read again when they are needed. Not thread-safe.
+//
+// The files are those of other processes, so they may be hostile. Only regular files are read, and
+// only if they are the files that the process executes: the process has the file mapped, or the
+// file has the build id that the kernel reported for the mapping. Nothing of a file becomes a part
+// of a trace except the addresses of frames.
+class ModuleCache {
+ public:
+  struct Limits {
+    std::size_t modules = 256;
+    std::size_t bytes = std::size_t{128} << 20;  // estimated memory of all modules
+  };
+
+  explicit ModuleCache(const Limits& limits) : limits_(limits) {}
+  ModuleCache() : ModuleCache(Limits()) {}
+
+  // Returns the module of a mapping of the process; null if its file cannot be read or has no table
+  // of call frames. The pointer is valid until the next call.
+  const Module* Find(std::uint32_t pid, const CodeMapping& mapping);
+
+  std::size_t size() const { return modules_.size(); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  // Identifies the contents of a file. The build id is not sufficient, because any user can make a
+  // file with the build id of another file.
+  using FileKey = std::array<std::uint64_t, 5>;
+  // Maximum number of mappings whose files are remembered. Above it, all are forgotten.
+  static constexpr std::size_t kMaxMappings = 16384;
+  struct Entry {
+    FileKey key = {};
+    Module module;
+    std::size_t bytes = 0;
+  };
+  // The file of a mapping, or the process for which it could not be opened.
+  struct Known {
+    std::optional<FileKey> key;
+    std::uint32_t pid = 0;
+  };
+
+  const Module* Use(const FileKey& key);
+  const Module* Add(const FileKey& key, const elf::ElfFile& file);
+
+  const Limits limits_;
+  std::list<Entry> entries_;  // the most recently used entry is the first
+  absl::flat_hash_map<FileKey, std::list<Entry>::iterator> modules_;
+  absl::flat_hash_map<std::uint64_t, Known> known_;  // by id of the mapping
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_UNWIND_MODULE_CACHE_H_

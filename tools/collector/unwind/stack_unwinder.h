@@ -1,0 +1,135 @@
+// Unwinds the copied stacks of samples on a separate thread, so that the thread that drains the
+// rings does not wait for it.
+//
+// Input: samples with a copy of the stack that still wait in the rings, and the mappings of their
+// processes. Output: the same samples with their stacks, when they are read from the rings. Samples
+// stay in the rings until their stacks are unwound, so the order of events is that of other samples
+// and the rings limit the memory. If samples come faster than they are unwound, the rings fill. The
+// caller then reads them nevertheless: such samples have only the frames of the kernel and the
+// innermost frame of user space, and are counted.
+#ifndef TOOLS_COLLECTOR_UNWIND_STACK_UNWINDER_H_
+#define TOOLS_COLLECTOR_UNWIND_STACK_UNWINDER_H_
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <future>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "tools/base/unique_fd.h"
+#include "tools/collector/identity/code_tracker.h"
+#include "tools/collector/perf/perf_records.h"
+#include "tools/collector/unwind/module_cache.h"
+#include "tools/collector/unwind/stack_walk.h"
+
+namespace collector {
+
+// The functions are called by one thread. A second thread, which the object owns, unwinds.
+class StackUnwinder {
+ public:
+  static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
+
+  struct Limits {
+    // Maximum number of samples that are known and have not been completed, and the maximum bytes
+    // of their copies.
+    std::size_t samples = 8192;
+    std::size_t bytes = std::size_t{32} << 20;
+  };
+
+  // Starts the thread. `max_frames` is the maximum number of frames of a stack. Fails if a
+  // descriptor or thread cannot be created.
+  static absl::StatusOr<std::unique_ptr<StackUnwinder>> Start(std::size_t max_frames,
+                                                              const Limits& limits);
+  static absl::StatusOr<std::unique_ptr<StackUnwinder>> Start(std::size_t max_frames) {
+    return Start(max_frames, Limits());
+  }
+  StackUnwinder(const StackUnwinder&) = delete;
+  StackUnwinder& operator=(const StackUnwinder&) = delete;
+  ~StackUnwinder();
+
+  // Returns a descriptor that is readable when stacks have been unwound. ClearWake makes it
+  // unreadable.
+  int fd() const { return wake_.get(); }
+  void ClearWake();
+
+  // Returns the id of the thread that unwinds.
+  pid_t tid() const { return tid_; }
+
+  // Begins to unwind a sample that waits in the ring of the CPU at `cpu`. Does nothing if it has
+  // begun already, or if the sample has no copy of a stack. `code` returns the mappings of the
+  // process; null: not known. Returns false if the limits are reached; the caller must call Begin
+  // again later.
+  bool Begin(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp,
+             absl::FunctionRef<std::shared_ptr<const CodeSnapshot>()> code);
+  // Returns the timestamp of the oldest sample that has begun and is not unwound yet; kNone if
+  // there is none.
+  std::uint64_t FindOldest() const;
+  // Gives up the samples up to `limit` that have begun and whose turn has not come. Complete counts
+  // them.
+  void GiveUp(std::uint64_t limit);
+  // Sets `sample->stack` and `sample->is_cut` of a sample with a copy of its stack, which is valid
+  // until the next call of this function. Does nothing for other samples.
+  void Complete(std::size_t cpu, SampleRecord* sample, std::uint64_t timestamp);
+
+  // Counts samples that Complete has completed without unwinding, and the times of the first and
+  // the last of them, in ns.
+  struct Skipped {
+    std::uint64_t count = 0;
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+  };
+  // Returns the samples that were skipped since the last call.
+  Skipped TakeSkipped() { return std::exchange(skipped_, {}); }
+
+ private:
+  // CPU, timestamp and tid of a sample.
+  using Key = std::tuple<std::size_t, std::uint64_t, std::uint32_t>;
+  struct Job {
+    ThreadState state;  // `stack` refers to `copy`
+    std::vector<std::byte> copy;
+    bool has_64_bits = false;
+    std::shared_ptr<const CodeSnapshot> code;
+    // Results, which the caller's thread may read when `is_done` is set.
+    std::vector<std::uint64_t> frames;
+    bool is_whole = false;
+    std::atomic<bool> is_done = false;
+  };
+
+  StackUnwinder(std::size_t max_frames, const Limits& limits, base::UniqueFd wake);
+  void Run(std::promise<pid_t> tid);
+  static ThreadState StateOf(const SampleRecord& sample, std::uint64_t timestamp);
+
+  const std::size_t max_frames_;
+  const Limits limits_;
+  const base::UniqueFd wake_;
+
+  // Used by the caller's thread only.
+  absl::flat_hash_map<Key, std::shared_ptr<Job>> jobs_;
+  std::size_t bytes_ = 0;               // of the copies of jobs_
+  std::vector<std::uint64_t> entries_;  // the stack of the last Complete
+  Skipped skipped_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Job>> queue_;  // guarded by mutex_
+  bool ends_ = false;                       // guarded by mutex_
+  pid_t tid_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_UNWIND_STACK_UNWINDER_H_

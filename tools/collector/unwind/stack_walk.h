@@ -1,0 +1,47 @@
+// Finds the callers of a thread from its registers and a copy of its stack, without frame pointers.
+#ifndef TOOLS_COLLECTOR_UNWIND_STACK_WALK_H_
+#define TOOLS_COLLECTOR_UNWIND_STACK_WALK_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "tools/collector/identity/code_tracker.h"
+#include "tools/collector/unwind/module_cache.h"
+#include "tools/elf/call_frames.h"
+
+namespace collector {
+
+// A thread in user space at a moment.
+struct ThreadState {
+  std::uint32_t pid = 0;
+  std::uint64_t timestamp = 0;  // session clock, ns
+  // Values by the numbers of DWARF, and the program counter at kProgramCounter
+  // (tools/collector/perf/user_registers.h).
+  std::array<std::uint64_t, elf::kFrameRegisters> registers = {};
+  std::span<const std::byte> stack;  // the bytes from the stack pointer on
+};
+
+// Maximum number of instructions of tables of call frames that a walk executes. A stack of 100
+// frames needs about 2,000. The limit bounds the work that a hostile file causes.
+inline constexpr std::size_t kWalkBudget = 65536;
+
+// Appends the addresses of the thread's frames to `*frames`, innermost first, until it has
+// `max_frames` elements. Returns whether the last frame is the outermost: it has no caller, as the
+// start of a program or a thread. Otherwise, the stack is cut: the copy is too short, the code of a
+// frame is not known, or the maximum is reached. `code` are the mappings of the process.
+//
+// The rules of a frame come from the file of its code. Code without rules, such as that of JIT
+// compilers, is assumed to have frame pointers; its caller must then be in mapped code.
+// `find_module` returns the file of a mapping, or null; the result must be valid until the next
+// call.
+bool WalkStack(const ThreadState& thread, const CodeSnapshot& code, std::size_t max_frames,
+               absl::FunctionRef<const Module*(const CodeMapping& mapping)> find_module,
+               std::vector<std::uint64_t>* frames);
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_UNWIND_STACK_WALK_H_

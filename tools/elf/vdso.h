@@ -1,0 +1,17 @@
+// Reads the vdso: code of the kernel that each process has mapped, as an ELF file in memory.
+#ifndef TOOLS_ELF_VDSO_H_
+#define TOOLS_ELF_VDSO_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "tools/elf/elf_file.h"
+
+namespace elf {
+
+// Returns a copy of the vdso of this process, if it has `size` bytes.
+std::optional<ElfFile> ReadVdso(std::uint64_t size);
+
+}  // namespace elf
+
+#endif  // TOOLS_ELF_VDSO_H_
