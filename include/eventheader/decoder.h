@@ -128,7 +128,7 @@ struct Item {
   // Decoder::Next().
   const FieldDefinition* field;
   // The value in the event's byte order, without length prefix or terminator, if `kind` is kValue.
-  // Else empty.
+  // Empty for other kinds.
   std::span<const std::byte> bytes;
 };
 

@@ -101,7 +101,7 @@ class StackTree {
   const std::vector<File>& files() const { return files_; }
   const std::vector<Frame>& frames() const { return frames_; }
   const std::vector<Node>& nodes() const { return nodes_; }
-  const std::vector<Sample>& samples() const { return samples_; }  // in the order of first events
+  const std::vector<Sample>& samples() const { return samples_; }  // by first event
   // Returns the frames of the stack that ends at `node`, root first.
   std::vector<std::uint32_t> FramesTo(std::uint32_t node) const;
 

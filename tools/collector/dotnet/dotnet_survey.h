@@ -25,7 +25,7 @@ struct DotnetRuntime {
 
 struct DotnetSurvey {
   std::vector<DotnetRuntime> runtimes;
-  bool is_complete = true;  // false: there are more processes, or the time is over
+  bool is_complete = true;  // false: there are more processes, or the time did not suffice for all
 };
 
 // Examines at most `max` processes, and takes about `limit`. `folder` is that of the sockets, in

@@ -28,7 +28,7 @@ struct JournalEntry {
   std::uint64_t timestamp = 0;   // ns of CLOCK_MONOTONIC, when journald received the entry
   std::uint64_t deleted = 0;     // entries before this one that were deleted before they were read
   std::uint64_t suppressed = 0;  // messages that journald dropped before it wrote this entry
-  std::uint32_t pid = 0;         // 0: unknown, as for messages of the kernel
+  std::uint32_t pid = 0;         // process that wrote it; 0: unknown, as for the kernel
   std::uint8_t level = 0;        // 1 to kJournalLevels; 0: no event, only losses
   bool is_cut = false;           // whether a text was cut
   std::string command;           // name of the process when it wrote the entry; "" if unknown

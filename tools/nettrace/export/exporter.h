@@ -20,8 +20,7 @@ struct ExportedEvent {
   absl::Time time;
   std::string_view process;  // name of its process; empty if unknown
   // Formats the payload as `nettrace dump --json` does, or as `dump --json --raw` for an export
-  // with
-  // --raw.
+  // with --raw.
   trace::PayloadJson* payloads = nullptr;
 };
 

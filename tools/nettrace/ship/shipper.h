@@ -110,7 +110,7 @@ class Shipper {
   // The parts of delivered() and delivered_spans() that the totals of the position contain.
   DeliveryCounts saved_;
   DeliveryCounts saved_spans_;
-  absl::Duration last_metrics_ = -absl::InfiniteDuration();  // monotonic time
+  absl::Duration last_metrics_ = -absl::InfiniteDuration();  // monotonic time of writing
   ShipCounts counts_;
   // The file that is being sent, and its exporter. Null while records about deleted files are sent.
   ShippedFile* current_ = nullptr;
