@@ -4,6 +4,7 @@ kernel, and the maximum of frames. Needs root, tracefs, and a C compiler for pro
 
 import json
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -160,9 +161,10 @@ class StacksTest(unittest.TestCase):
         self.assertEqual(len({event["pid"] for event in events}), 2)
 
     def test_kernel_frames_have_functions(self):
+        shutil.copy("/bin/true", self.folder / "our-true")  # Other processes may run /bin/true.
         events = self.record("-e", "sched:sched_process_exec", "--stacks", "-e", "sched:sched_process_exit",
-                             "--stacks=kernel", "--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done")
-        names = {"true"}
+                             "--stacks=kernel", "--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do ./our-true; done")
+        names = {"our-true"}
         execs = [event for event in events if event["name"] == "sched_process_exec" and event["thread"] in names]
         exits = [event for event in events if event["name"] == "sched_process_exit" and event["thread"] in names]
         self.assertEqual((len(execs), len(exits)), (9, 9))
@@ -213,8 +215,9 @@ class StacksTest(unittest.TestCase):
         self.compile("spinner", SPINNER % DEPTH, "-fomit-frame-pointer")
         events = self.record("--cpu=199Hz", "--stacks=dwarf", "--ring-size", "16M", "-e", CALL, "--", "./spinner")
         self.assertIn(" 0 lost", self.said)
+        # A busy machine may have no time to unwind some stacks, which are marked.
         stacks = [event["frames"] for event in events if event["name"] == "cpu" and event["thread"] == "spinner" and
-                  any("spinner!spin+" in frame for frame in event["frames"])]
+                  any("spinner!spin+" in frame for frame in event["frames"]) and "StackCut" not in event.get("labels", {})]
         self.assertGreater(len(stacks), 100)
         whole = sum(sum("spinner!recurse+" in frame for frame in frames) == DEPTH + 1 and "spinner!_start+" in frames[-1]
                     for frames in stacks)

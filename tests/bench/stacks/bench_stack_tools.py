@@ -288,7 +288,7 @@ def measure(args, folder, loads):
     floor = tools.record_perf("fp")
     report(args, "perf record -g", floor, floor, loads)
     failed = report(args, "nettrace", tools.record_nettrace(), floor, loads)
-    failed += report(args, "nettrace, dwarf", tools.record_nettrace("--stacks=dwarf"), floor, loads, always=True)
+    failed += report(args, "nettrace, dwarf", tools.record_nettrace("--stacks=dwarf", "--ring-size", "16M"), floor, loads, always=True)
     report(args, "perf, dwarf", tools.record_perf("dwarf"), floor, loads)
     peer = find_peer(args.out)
     if peer:
