@@ -41,6 +41,14 @@ std::string Record(const std::string& name, const std::string& fields, const std
   return record + "\0\x01\0"s + metadata + payload;
 }
 
+SampleRecord SampleOf(const std::string& record) {
+  SampleRecord sample;
+  sample.pid = 1;
+  sample.tid = 4'000'000;
+  sample.raw = std::as_bytes(std::span(record));
+  return sample;
+}
+
 TEST(SampleConversionMemory, NothingIsAllocatedForAnEventOfAKnownSchema) {
   if (!COUNTS_ALLOCATIONS) GTEST_SKIP() << "ThreadSanitizer does not let allocations be counted";
   auto writer = nettrace::Writer::Create(std::make_unique<NullSink>(), {});
@@ -55,9 +63,7 @@ TEST(SampleConversionMemory, NothingIsAllocatedForAnEventOfAKnownSchema) {
   const double at_once = SchemaShares::Limits().process_pace.at_once;
   for (int i = 0; i < static_cast<int>(at_once) - 10; ++i) {
     const std::string record = Record("E" + std::to_string(i), "", "");
-    SampleRecord sample = {
-        .pid = 1, .tid = 4'000'000, .raw = std::as_bytes(std::span(record)), .stack = {}};
-    ASSERT_TRUE(samples.Write(0, sample, 1).ok());
+    ASSERT_TRUE(samples.Write(0, SampleOf(record), 1).ok());
   }
   const std::vector<std::string> records = {
       Record("Numbers", number, "44444444"),
@@ -77,9 +83,7 @@ TEST(SampleConversionMemory, NothingIsAllocatedForAnEventOfAKnownSchema) {
   std::uint64_t time = 10;
   const auto write_all = [&] {
     for (const std::string& record : records) {
-      const SampleRecord sample = {
-          .pid = 1, .tid = 4'000'000, .raw = std::as_bytes(std::span(record)), .stack = {}};
-      if (!samples.Write(0, sample, ++time).ok()) std::abort();
+      if (!samples.Write(0, SampleOf(record), ++time).ok()) std::abort();
     }
   };
   for (int i = 0; i < 1000; ++i) write_all();
