@@ -475,7 +475,7 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   // time even if rings still fill, because requests to a daemon wait until this function returns.
   constexpr std::uint64_t kLongestDrain = 100'000'000;  // ns
   const std::uint64_t end = now + kLongestDrain;
-  while (now < end && IsWorthDraining() && !awaits_unwinding_) {
+  while (now < end && IsWorthDraining() && !awaits_stacks_ && !awaits_unwinding_) {
     now = SessionClockNow();
     RETURN_IF_ERROR(Round(now, now - slack));
   }
