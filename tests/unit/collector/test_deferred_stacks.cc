@@ -17,8 +17,8 @@
 namespace collector {
 namespace {
 
-constexpr auto kKernel = static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL);
-constexpr auto kUser = static_cast<std::uint64_t>(PERF_CONTEXT_USER);
+constexpr auto kKernelMark = static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL);
+constexpr auto kUserMark = static_cast<std::uint64_t>(PERF_CONTEXT_USER);
 constexpr std::uint64_t kWait = DeferredStacks::kLongestWait;
 
 class DeferredStacksTest : public testing::Test {
@@ -32,7 +32,7 @@ class DeferredStacksTest : public testing::Test {
   // Puts a sample with one frame of the kernel, whose user part is deferred.
   void PutSample(std::size_t cpu, std::uint32_t tid, std::uint64_t time, std::uint64_t cookie) {
     memories_[cpu].Put(MemoryRing::StackSample(
-        tid, time, std::array{kKernel, std::uint64_t{0x77}, kDeferredMark, cookie}));
+        tid, time, std::array{kKernelMark, std::uint64_t{0x77}, kDeferredMark, cookie}));
   }
   void PutPart(std::size_t cpu, std::uint32_t tid, std::uint64_t time, std::uint64_t cookie,
                const std::vector<std::uint64_t>& entries) {
@@ -57,10 +57,11 @@ class DeferredStacksTest : public testing::Test {
               std::uint64_t entry = 0;
               std::memcpy(&entry, sample.stack.data() + at, sizeof entry);
               absl::StrAppend(&text,
-                              entry == kKernel ? "k"
-                              : entry == kUser ? "u"
-                                               : "",
-                              entry == kKernel || entry == kUser ? "" : absl::StrCat(entry), " ");
+                              entry == kKernelMark ? "k"
+                              : entry == kUserMark ? "u"
+                                                   : "",
+                              entry == kKernelMark || entry == kUserMark ? "" : absl::StrCat(entry),
+                              " ");
             }
             if (sample.lacks_user_frames) absl::StrAppend(&text, "cut ");
           },
@@ -125,7 +126,7 @@ TEST_F(DeferredStacksTest, SampleWhosePartNeverArrivesKeepsItsKernelPart) {
 
 TEST_F(DeferredStacksTest, PartWithoutFramesCountsAsMissing) {
   PutSample(0, 5, 10, 99);
-  PutPart(0, 5, 20, 99, {kUser});
+  PutPart(0, 5, 20, 99, {kUserMark});
   EXPECT_EQ(Collect(30), 30u);
   EXPECT_EQ(Drain(30), "10:k 119 cut ");
   EXPECT_EQ(stacks_.missing(), 1u);
@@ -133,14 +134,14 @@ TEST_F(DeferredStacksTest, PartWithoutFramesCountsAsMissing) {
 
 TEST_F(DeferredStacksTest, PartMayHaveMarks) {
   PutSample(0, 5, 10, 99);
-  PutPart(0, 5, 20, 99, {kUser, 1, 2});
+  PutPart(0, 5, 20, 99, {kUserMark, 1, 2});
   EXPECT_EQ(Collect(30), 30u);
   EXPECT_EQ(Drain(30), "10:k 119 u 1 2 ");
 }
 
 TEST_F(DeferredStacksTest, LeavesOtherStacksAsTheyAre) {
   memories_[0].Put(MemoryRing::StackSample(
-      5, 10, std::array{kKernel, std::uint64_t{0x77}, kUser, std::uint64_t{3}}));
+      5, 10, std::array{kKernelMark, std::uint64_t{0x77}, kUserMark, std::uint64_t{3}}));
   memories_[0].Put(MemoryRing::Sample(10, 11, 20, std::vector<std::byte>(4)));
   EXPECT_EQ(Collect(30), 30u);
   EXPECT_EQ(Drain(30), "10:k 119 u 3 20:");

@@ -104,8 +104,8 @@ bool ParseStackSample(const PerfRecord& record, SampleRecord* sample) {
   const std::size_t entries_size = static_cast<std::size_t>(count) * 8;
   // A stack that has entries begins with the mark of the kernel's or the user's part. Otherwise,
   // the bytes are not a stack.
-  constexpr auto kFirstMark = static_cast<std::uint64_t>(PERF_CONTEXT_MAX);
-  if (count != 0 && Load<std::uint64_t>(bytes, kEntriesOffset) < kFirstMark) return false;
+  constexpr auto kLowestMark = static_cast<std::uint64_t>(PERF_CONTEXT_MAX);
+  if (count != 0 && Load<std::uint64_t>(bytes, kEntriesOffset) < kLowestMark) return false;
   const std::size_t raw_offset = kEntriesOffset + entries_size + kRawSize;
   const auto raw_size = Load<std::uint32_t>(bytes, raw_offset - kRawSize);
   if (raw_size > bytes.size() - raw_offset) return false;

@@ -84,13 +84,12 @@ std::string StackTables(const FlameGraph& graph, const std::vector<Kind>& kinds)
       absl::StrAppend(&caption, ": the largest ", view.functions.size(), " of ",
                       base::FormatGrouped(view.all_functions));
     }
-    using Column = HtmlTable::Column;
     HtmlTable table(absl::StrCat("functions-", i), caption,
                     {{"Function"},
-                     {"Self", Column::kNumber},
-                     {"Share", Column::kNumber},
-                     {"With callees", Column::kNumber},
-                     {"Share", Column::kNumber}});
+                     {"Self", HtmlTable::Column::kNumber},
+                     {"Share", HtmlTable::Column::kNumber},
+                     {"With callees", HtmlTable::Column::kNumber},
+                     {"Share", HtmlTable::Column::kNumber}});
     for (const FlameGraph::FunctionRow& row : view.functions) {
       table.Text(row.text);
       for (const std::uint64_t sum : {row.self, row.total}) {
