@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tools/collector/perf/perf_records.h"
 #include "tools/collector/perf/user_registers.h"
 
@@ -284,7 +285,7 @@ TEST(PerfRecords, SamplesMayHaveACopyOfTheStack) {
         SampleRecord sample;
         const std::string raw(4, '\0');
         const std::string record =
-            StackSample({kKernelMark, 1}, 2, part + transaction + cgroup, raw);
+            StackSample({kKernelMark, 1}, 2, absl::StrCat(part, transaction, cgroup), raw);
         ASSERT_TRUE(ParseSample(View(record), &sample));
         EXPECT_TRUE(sample.has_copy);
         EXPECT_EQ(sample.has_64_bits, part == copy);
