@@ -19,8 +19,6 @@ from support import script
 
 EVENTS_OF_ACTIVITY = 2.25  # about; write_activities also writes other events
 PAGE_BYTES = 10_000_000
-# Memory of the largest file, compared with that of the smallest one. Tables of the report grow up to limits.
-MOST_MEMORY_RATIO, MEMORY_SLACK = 1.3, 8 << 10  # KiB
 # For each query, the SQL for nettrace and the SQL for DuckDB.
 QUERIES = {
     "count(*)": ("SELECT count(*) FROM events", "SELECT count(*) FROM events"),
@@ -112,10 +110,7 @@ def main():
         if events == args.events[0]:
             problems += compare_with_duckdb(args, file)
         file.unlink()
-    for name, least in memories[0].items():
-        most = memories[-1][name]
-        if most > MOST_MEMORY_RATIO * least + MEMORY_SLACK:
-            problems.append(f"{name}: {most} KiB of memory instead of {least}")
+    problems += commands.memory_growth(memories[0], memories[-1])
     print("\n".join(problems), end="\n" if problems else "")
     return not problems
 

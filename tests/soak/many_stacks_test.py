@@ -11,8 +11,6 @@ from support import commands
 from support import script
 
 EXPORTED_STACKS = 1 << 20  # the limit of different stacks in nettrace-export(1)
-# Memory of the largest file, compared with that of the smallest one.
-MOST_MEMORY_RATIO, MEMORY_SLACK = 1.3, 8 << 10  # KiB
 
 
 def command_of_cases(args, file):
@@ -56,10 +54,7 @@ def main():
                 problems.append(f"{name}: the sum of {found} samples instead of {exported(samples, args.different)}")
         file.unlink()
         (args.out / "out").unlink()
-    for name, least in memories[0].items():
-        most = memories[-1][name]
-        if most > MOST_MEMORY_RATIO * least + MEMORY_SLACK:
-            problems.append(f"{name}: {most} KiB of memory instead of {least}")
+    problems += commands.memory_growth(memories[0], memories[-1])
     print("\n".join(problems), end="\n" if problems else "")
     return not problems
 

@@ -68,3 +68,10 @@ def peak_memory(*command):
     ran = subprocess.run([sys.executable, "-ISc", _MEASURE, *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                          check=True)
     return int(ran.stdout)
+
+
+def memory_growth(smallest, largest):
+    """Returns what is wrong if the peak memory of a command grows with its input. The arguments are peak memory in KiB by
+    command, for the smallest and the largest input."""
+    return [f"{name}: {largest[name]} KiB of memory instead of {least}" for name, least in smallest.items()
+            if largest[name] > 1.3 * least + (8 << 10)]  # tables may grow up to limits
