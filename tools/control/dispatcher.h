@@ -20,18 +20,23 @@ namespace control {
 // Requests that a peer may make: none, those that change nothing, or all.
 enum class Access : std::uint8_t { kNone, kLook, kChange };
 
-// The peer of a connection: its access, and the functions of its connection that methods need.
+// A connection that sends requests, as the dispatcher sees it. States which requests the peer may
+// make, and gives two methods what they need from the connection: Wait pauses, and Tail writes to
+// the socket. The server implements this interface. All functions are called on the connection's
+// thread.
 class Caller {
  public:
   virtual ~Caller() = default;
   virtual Access access() const = 0;
-  // Waits for `time`. Returns false, before the time is over, if the connection or the server ends.
+  // Blocks for `time`, and then returns true. Returns false at once if the peer closes the
+  // connection or the server ends.
   virtual bool Pause(absl::Duration time) = 0;
-  // Returns a duplicate of the descriptor of the socket, to which a tail is written. Fails if there
-  // is no free descriptor.
+  // Returns a duplicate of the connection's socket, to which the method Tail writes its stream of
+  // events. Fails if this process has no free descriptor.
   virtual absl::StatusOr<base::UniqueFd> DuplicateSocket() = 0;
 };
 
+// Holds the result of a request: what the server must send to the peer, and what it logs.
 struct Reply {
   std::string message;  // message to send, with its NUL; "": none
   // Set if the request Tail succeeds. The tail itself writes the reply, and then the events, to the

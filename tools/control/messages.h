@@ -23,8 +23,9 @@ namespace control {
 inline constexpr char kControlPath[] = "/run/nettraced/control";
 inline constexpr char kControlInterface[] = "net.nettrace.Collector";
 inline constexpr char kVarlinkInterface[] = "org.varlink.service";
-// Maximum sizes of messages, in bytes. kMaxLookRequest applies to requests of users that may only
-// view, which contain no long text. kMaxRequest applies to requests of other users.
+// Maximum sizes of messages, in bytes. kMaxLookRequest applies to users that may only view
+// sessions: none of their requests contains a long text. kMaxRequest applies to users that may
+// change sessions, because they can send settings.
 inline constexpr std::size_t kMaxLookRequest = std::size_t{16} << 10;
 inline constexpr std::size_t kMaxRequest = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxReply = std::size_t{64} << 20;

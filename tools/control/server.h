@@ -2,11 +2,11 @@
 // framing and message formats of varlink (https://varlink.org). InterfaceDescription in messages.h
 // describes the requests.
 //
-// The mode of the socket file controls which users can connect. Its group is look_group, whose
-// members may view sessions. Its access list has control_group, whose members may also change them.
-// If both are the same group, there is no access list. In addition, the server checks the user and
-// groups that each peer had when it connected (SO_PEERCRED, SO_PEERGROUPS). An id without a mapping
-// in this user namespace gives no access.
+// The permissions of the socket file control which users can connect. The file's group is
+// look_group, whose members may view sessions. The file's POSIX access list contains control_group,
+// whose members may also change sessions. If both are the same group, the file has no access list.
+// In addition, the server checks the user and groups that each peer had when it connected
+// (SO_PEERCRED, SO_PEERGROUPS). An id without a mapping in this user namespace gives no access.
 //
 // Peers are untrusted. Messages have a maximum size, and peers that read or write too slowly are
 // disconnected. The number of connections is limited in total and for each user. Each connection

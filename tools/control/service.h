@@ -20,15 +20,16 @@
 
 namespace control {
 
-// A .NET process that a session has found.
+// A .NET process that a session has found. docs/reference/json.md explains the values of `state`.
 struct DotnetProcess {
   std::uint64_t pid = 0;
   std::string name;
   std::string state;   // "noSocket", "asked", "enabled", "refused", "tooOld"
-  std::string reason;  // why it writes no events, or which of them are missing; "" if neither
+  std::string reason;  // why all or some of its events are missing; "" if none are
   bool ended = false;
-  std::string by;  // how it delivers its events: "userEvents" or "eventPipe"
+  std::string by;  // how the process delivers its events: "userEvents" or "eventPipe"
 };
+// Maximum number of entries of SessionStatus::dotnet_processes.
 inline constexpr std::size_t kMaxDotnetShown = 100;
 
 struct SessionStatus {
@@ -75,21 +76,23 @@ struct SessionStatus {
   std::vector<std::string> warnings;
   // Settings of the running session.
   std::uint64_t cpu_rate = 0;       // samples of CPU time per second and CPU; 0: none
-  bool off_cpu = false;             // whether times without a CPU are recorded
+  bool off_cpu = false;             // whether off-CPU times are recorded
   std::vector<std::string> stacks;  // selectors with stacks, each as "SELECTOR: PARTS"
   std::vector<std::string> dotnet;  // providers of .NET
-  // Numbers of .NET processes since the session started: those that enabled their events, those
-  // that ended or were given up without that, and those that were not asked because there were too
-  // many.
+  // Numbers of .NET processes since the session started. `dotnet_enabled` counts processes that
+  // enabled their events. `dotnet_not_enabled` counts processes that ended, or were given up,
+  // before they enabled their events. `dotnet_not_asked` counts processes that were not asked for
+  // events, because too many others ran.
   std::uint64_t dotnet_enabled = 0;
   std::uint64_t dotnet_not_enabled = 0;
   std::uint64_t dotnet_not_asked = 0;
-  // Processes of .NET, at most kMaxDotnetShown: those that run, then the latest that have ended.
+  // At most kMaxDotnetShown .NET processes. Running processes come first, then those that ended
+  // last.
   std::vector<DotnetProcess> dotnet_processes;
 };
 
-// A service that passes its events by rings in user space. The kernel reports the pid and user. The
-// service itself reports its tracepoints, so they may be wrong.
+// A service that passes its events to the daemon by rings in user space. `pid` and `uid` come from
+// the kernel. `tracepoints` come from the service itself, so they may be wrong.
 struct ServiceStatus {
   struct Tracepoint {
     std::string name;
@@ -175,9 +178,10 @@ class Service {
   // is running.
   virtual absl::Status Start(std::string_view session) = 0;
   // Starts the sessions of `toml`, a text like a settings file, and returns their names. The daemon
-  // does not start these sessions again when it restarts. Fails with InvalidArgument, with the line
-  // and a remedy, if the text is wrong; with AlreadyExists if a name or file is in use; or if a
-  // session cannot start. The sessions of `toml` are removed after an error.
+  // does not start these sessions again when it restarts. Fails with InvalidArgument if the text is
+  // wrong; the message has the line and a remedy. Fails with AlreadyExists if a name or file is in
+  // use, and with another error if a session cannot start. After an error, the sessions that this
+  // call has added are removed again, except those that do not stop in time.
   virtual absl::StatusOr<std::vector<std::string>> StartFrom(std::string_view toml) = 0;
   // Stops the session, and returns when its last file is complete. Removes it if StartFrom has
   // started it. Fails if events could not be written; the session has then stopped, too.
@@ -197,8 +201,9 @@ class Service {
   virtual absl::StatusOr<ServicesStatus> Services() = 0;
   // Writes `first` to the socket, and then the session's events from now on as a NetTrace stream,
   // until the session or the Tail ends. If the peer reads too slowly, only this stream loses
-  // events, and counts them. After an error, nothing has been written, unless the capture failed
-  // after the stream had begun. The server detects when the peer closes the connection.
+  // events, and counts them. An error usually means that nothing was written to the socket. The
+  // exception is a capture that fails after the stream has begun. The Tail does not detect that the
+  // peer closes the connection; the server does.
   virtual absl::StatusOr<std::unique_ptr<Tail>> StartTail(std::string_view session,
                                                           base::UniqueFd socket,
                                                           std::string first) = 0;

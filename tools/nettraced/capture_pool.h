@@ -29,15 +29,15 @@ namespace nettraced {
 // Thread-safe.
 class CapturePool {
  public:
-  // `memory` is shared by all captures.
+  // All captures use the pattern memory `memory`.
   explicit CapturePool(std::shared_ptr<collector::PatternMemory> memory)
       : memory_(std::move(memory)) {}
 
   // Sets the size of the shared rings, in bytes. It applies when the shared capture is opened next.
   void SetSharedRingSize(std::size_t size);
-  // Sets the settings of the socket for services with rings in user space, and its path. The path
-  // applies if neither SetRingSocket, EVENTHEADER_SOCKET nor the settings choose another path. Must
-  // be called before Get.
+  // Sets the settings of the socket for services with rings in user space. `path` is the default
+  // path of the socket: SetRingSocket, EVENTHEADER_SOCKET and RingsSettings::socket, in this order,
+  // override it. Must be called before Get.
   void SetRings(RingsSettings rings, std::string path) {
     rings_ = std::move(rings);
     ring_path_ = std::move(path);
@@ -54,7 +54,7 @@ class CapturePool {
   // them.
   void BeginStart() { ++*starting_; }
   void EndStart() { --*starting_; }
-  // How a session is recorded.
+  // Holds what Choose has decided about a session: which capture records it, and why.
   struct Place {
     // Whether the session uses the shared capture although it has a target, filters or stacks; see
     // collector::SessionOptions::only_rings.

@@ -40,8 +40,8 @@ class CaptureThread {
   // object, another thread must hold one until then, for example by a later call of Run. Otherwise
   // the thread would destroy this object, and the destructor would join its own thread.
   void Post(std::function<void(collector::Capture& capture)> work);
-  // Posts the work and waits until it is done, or has ended for lack of memory; status() then has
-  // the error. Must not be called on the thread itself.
+  // Posts the work and waits until it has ended. If the work ends early for lack of memory,
+  // status() has the error. Must not be called on the thread itself.
   void Run(const std::function<void(collector::Capture& capture)>& work);
 
   // Adds a function that the thread calls after each round, including a round that fails, until

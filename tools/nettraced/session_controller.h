@@ -92,7 +92,7 @@ class SessionController {
     std::shared_ptr<SessionStats> stats;
     std::shared_ptr<OutputChain> output;
     std::unique_ptr<collector::DotnetRecording> dotnet;  // null if no provider is recorded
-    // The selectors of `dotnet`.
+    // Selectors of the tracepoints that `dotnet` has registered.
     std::vector<collector::Selector> dotnet_selectors;
     collector::Session* session = nullptr;  // used on the capture's thread only
   };
@@ -123,8 +123,8 @@ class SessionController {
   // Marks the session as failed and schedules the next attempt. Logs `what` and the error, unless
   // the same error was logged last.
   void Fail(const absl::Status& status, const char* what);
-  // Logs new warnings and losses, answers a trigger, and updates the state. After an error, ends
-  // the session and schedules the next attempt.
+  // Logs new warnings and losses, schedules the snapshot that a trigger has requested, and updates
+  // the state. After an error of the session, ends the session and schedules the next attempt.
   void HandleReports();
   void AnswerTrigger();
   void LogLosses();

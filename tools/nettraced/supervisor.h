@@ -15,15 +15,16 @@
 
 namespace nettraced {
 
-// A supervisor that reads notifications from a socket. Not thread-safe.
+// A client of the supervisor's notification socket. Not thread-safe.
 class Supervisor {
  public:
   // `socket` is the value of $NOTIFY_SOCKET: an absolute path, or '@' and an abstract name. If it
   // is null, too long or of another form, there is no supervisor, and Notify does nothing.
   explicit Supervisor(const char* socket);
 
-  // Sends lines such as "READY=1". If the supervisor does not take them, they are kept for Retry.
-  // They replace kept lines that begin with the same variable, because only its last value counts.
+  // Sends lines such as "READY=1". If the supervisor does not take the lines, this object keeps
+  // them for Retry. Lines that set a variable replace kept lines that set the same variable,
+  // because only the last value counts.
   void Notify(std::string lines);
   // Sends the kept lines in their order, until the supervisor takes no more.
   void Retry();

@@ -23,7 +23,7 @@ collector::TargetSelection ToTargetSelection(const TargetSettings& target);
 // CommandFilter.
 absl::StatusOr<std::vector<collector::Selector>> MakeSelectors(const SessionSettings& settings);
 
-// Returns the providers of .NET; none without `dotnet`. The settings must be valid.
+// Parses SessionSettings::dotnet, and returns the .NET providers. The settings must be valid.
 absl::StatusOr<std::vector<collector::DotnetProvider>> MakeDotnetProviders(
     const SessionSettings& settings);
 

@@ -23,7 +23,7 @@ namespace nettraced {
 // can be combined with each of them.
 struct TargetSettings {
   std::vector<pid_t> pids;
-  std::string command;  // name of the thread, as in the kernel
+  std::string command;  // thread name (comm); "": any
   std::string cgroup;   // path below the mount of cgroup v2
   std::string unit;     // systemd unit; it may start or restart later
 
@@ -64,14 +64,14 @@ struct SessionSettings {
   std::string origin;                       // "file:line", for messages; ignored by SameAs
   std::string file;                         // base name of the settings file; ignored by SameAs
   bool start = true;                        // whether the session starts with the daemon
-  std::vector<collector::Selector> select;  // not empty without samples and `dotnet`
-  // Providers of .NET, each in the form that collector::ParseDotnetProviders accepts. Joined with
-  // commas, they are valid, too.
+  std::vector<collector::Selector> select;  // empty only with samples or `dotnet`
+  // Providers of .NET, each in the form that collector::ParseDotnetProviders accepts. The function
+  // also accepts all of them together, separated by commas.
   std::vector<std::string> dotnet;
   std::uint32_t cpu_rate = 0;  // samples of CPU time per second and CPU; 0: none
-  bool off_cpu = false;        // whether times without a CPU are recorded
+  bool off_cpu = false;        // whether off-CPU times of threads are recorded
   TargetSettings target;
-  absl::Duration interval = absl::Seconds(1);  // length of an interval, which is written at its end
+  absl::Duration interval = absl::Seconds(1);  // time between sequence points
   // Bytes of each CPU's ring, a power of two. Sessions without a target, filters, stacks and
   // samples share rings. The largest ring_size of these sessions applies.
   std::size_t ring_size = std::size_t{1} << 20;
@@ -83,7 +83,7 @@ struct SessionSettings {
   FlightSettings flight;
   CompressionSettings compression;
 
-  // Returns whether the session records samples of CPU time or times without a CPU.
+  // Returns whether the session records samples of CPU time or off-CPU times.
   bool has_samples() const { return cpu_rate != 0 || off_cpu; }
   // Returns whether a running session can continue unchanged with the settings `other`. All
   // settings must be equal, except their place in a file and whether the session starts with the

@@ -20,8 +20,8 @@ class SettingsParser {
   static constexpr std::size_t kMaxText = std::size_t{256} << 10;  // bytes of one text
   static constexpr std::size_t kMaxSessions = 256;
 
-  // With `with_daemon`, the texts may have options of the daemon itself. `state_directory` replaces
-  // the state directory in the texts, unless it is "".
+  // If `with_daemon` is true, the texts may also set options of the daemon itself.
+  // `state_directory` replaces the state directory in the texts, unless it is "".
   explicit SettingsParser(bool with_daemon, std::string state_directory = "")
       : with_daemon_(with_daemon), state_directory_(std::move(state_directory)) {}
 

@@ -26,7 +26,7 @@
 
 namespace nettraced {
 
-// Value of a parameter `most` of TableReader's functions that sets no limit.
+// Value of the parameter `most` of TableReader's functions that means "no upper limit".
 inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 // Returns the first 80 bytes of `text` in quotes, in a form that is safe to show in an error.
@@ -118,7 +118,8 @@ class TableReader {
     }
   }
 
-  // Reads a size in bytes; `most` may be kNoLimit. With `off`, 0 and the text "off" mean 0.
+  // Reads a size in bytes; `most` may be kNoLimit. If `off` is true, 0 and the text "off" are also
+  // valid, and mean 0.
   template <typename Size>
   void Bytes(const char* key, std::uint64_t least, std::uint64_t most, bool off, Size* value) {
     const toml::node* node = Find(key);
@@ -143,7 +144,8 @@ class TableReader {
                             off ? ", or \"off\"" : ""));
   }
 
-  // Reads a duration. With `off`, the text "off" means an infinite duration.
+  // Reads a duration. If `off` is true, the text "off" is also valid, and means an infinite
+  // duration.
   void Duration(const char* key, absl::Duration least, absl::Duration most, bool off,
                 absl::Duration* value) {
     const toml::node* node = Find(key);
