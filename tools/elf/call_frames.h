@@ -22,7 +22,7 @@ namespace elf {
 // stack pointer.
 inline constexpr std::size_t kFrameRegisters = 33;
 
-// How the value of a register of the caller is found.
+// A rule that gives the value of one of the caller's registers.
 struct FrameRule {
   enum class Kind : std::uint8_t {
     kSame,        // the register has the caller's value
@@ -47,7 +47,7 @@ struct FrameRules {
   std::span<const std::byte> cfa_expression = {};
   std::array<FrameRule, kFrameRegisters> registers = {};
   std::uint64_t return_register = 0;  // number of the register with the return address
-  bool is_signal = false;  // the frame was made by a signal: the caller was not at a call
+  bool is_signal = false;  // the code returns from a signal handler: its caller was interrupted
 };
 
 // The table of one file. Not changed after Parse, so threads may share it.
@@ -77,7 +77,7 @@ class CallFrames {
     std::uint64_t code_factor = 1;
     std::int64_t data_factor = 1;
     std::uint64_t return_register = 0;
-    std::uint8_t encoding = 0;  // of addresses in FDEs
+    std::uint8_t encoding = 0;  // encoding of the addresses in FDEs (DW_EH_PE_*)
     bool has_augmentation = false;
     bool is_signal = false;
     std::size_t program = 0;  // offset and end of the initial instructions

@@ -28,10 +28,10 @@ class DebugFiles {
   // has a complete table of symbols.
   std::optional<ElfFile> FindByBuildId(const std::string& build_id) const;
   // Returns the file that the debug link of `file` names, if it has a complete table of symbols.
-  // `path` is the path of `file`. Searches the folder of `path`, its subfolder .debug/, and then
-  // each folder with debug information. In the latter, the subfolder with the path of `path`'s
-  // folder is searched first, then the folder itself. The result has the build id of `file`. If
-  // `file` has no build id, the result has the checksum of the link, and every user may read it.
+  // `path` is the path of `file`. For the path /usr/bin/x, searches /usr/bin/, /usr/bin/.debug/,
+  // and then, for each folder FOLDER with debug information, FOLDER/usr/bin/ and FOLDER/. The
+  // result has the build id of `file`. If `file` has no build id, the result has the checksum of
+  // the link, and every user may read it.
   std::optional<ElfFile> FindByLink(const ElfFile& file, const std::string& path) const;
 
  private:

@@ -35,16 +35,16 @@ struct Function {
 
 // The functions that contain some addresses.
 struct Functions {
-  // Maximum bytes of all names together. Functions that would exceed it are left out: their
-  // addresses have kNone in of_address.
+  // Maximum bytes of all names together. A function whose name would exceed this limit is left out,
+  // and its addresses have kNone in of_address.
   static constexpr std::size_t kMaxNameBytes = std::size_t{64} << 20;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
   std::vector<Function> functions;        // each occurs once
   std::vector<std::uint32_t> of_address;  // for each address, the index in `functions`, or kNone
 };
-// Merges the functions of two files, which must be for the same addresses. If both files have a
-// function at an address, the result has the function that starts later.
+// Merges the results of FindFunctions for two files, which must be for the same `addresses`. If
+// both files have a function at an address, the result has the function that starts later.
 Functions Combine(Functions first, Functions second);
 
 // The name and checksum of the file with the debug information of a program.

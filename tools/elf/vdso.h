@@ -9,7 +9,8 @@
 
 namespace elf {
 
-// Returns a copy of the vdso of this process, if it has `size` bytes.
+// Returns a copy of the vdso of this process. Returns no value if the vdso is not mapped, does not
+// have exactly `size` bytes, or cannot be copied.
 std::optional<ElfFile> ReadVdso(std::uint64_t size);
 
 }  // namespace elf
