@@ -17,10 +17,11 @@ namespace tools {
 // and --until: --from, and with `has_to`, --to.
 void AddFilterOptions(CLI::App* command, trace::EventFilter* filter, bool has_to = true);
 
-// Makes `filter` hide the events that describe processes and the events of the account. Adds
-// --processes and --account, which make `filter` treat these events like other events. `filter`
-// must live until the command line has been parsed. The help of both options begins with "Also VERB
-// the events", where VERB is `verb`. The help of --account ends with `account_help`.
+// Makes `filter` hide the events that describe processes, and the events of the account
+// (tools/trace/account.h), which state what the recording lacks. Adds --processes and --account,
+// which make `filter` treat these events like other events. `filter` must live until the command
+// line has been parsed. The help of both options begins with "Also VERB the events", where VERB is
+// `verb`. The help of --account ends with `account_help`.
 void AddAddedEventOptions(CLI::App* command, trace::EventFilter* filter, const std::string& verb,
                           const std::string& account_help);
 

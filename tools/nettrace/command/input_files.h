@@ -28,10 +28,10 @@ void AddFilesOption(CLI::App* command, std::vector<std::string>* paths);
 
 // Replaces each directory in `paths` by its files whose names end with .nettrace or .nettrace.zst,
 // sorted by name. The names that nettraced gives to files sort by time. A file that is named more
-// than once is read once. Prints how many files are left out for this reason, and how many because
-// they are still written or were left by a crash (.partial). Fails with NotFound if a
-// directory has no files, and with the error of a directory that cannot be read; the message names
-// the directory.
+// than once is read once. Prints how many repeated files are left out. Also leaves out files named
+// .partial, which are still written or were left by a crash, and prints their number. Fails with
+// NotFound if a directory has no files, and with the error of a directory that cannot be read. The
+// message names the directory.
 absl::StatusOr<std::vector<std::string>> FindFiles(const char* command,
                                                    const std::vector<std::string>& paths);
 
@@ -65,9 +65,9 @@ class InputFiles {
   // `facts` were read.
   absl::StatusOr<Opened> OpenUnchanged(Progress* progress,
                                        const std::vector<struct stat>& facts) const;
-  // Returns the times in which losses are unknown (tools/trace/unknown_end.h) of the files of
-  // `opened` that have no end block. OpenUnchanged must have returned `opened`, and its reader must
-  // have reached the end.
+  // Returns an event for each file of `opened` that has no end block. The event states the time in
+  // which losses are unknown (tools/trace/unknown_end.h). OpenUnchanged must have returned
+  // `opened`, and the reader must have reached the end.
   static std::vector<trace::AccountEvent> UnknownEnds(const Opened& opened);
   // Starts to merge the files, at least two, on a thread. Returns the descriptor of a pipe with the
   // result. The caller must read the pipe to its end, or close it, before `*merge` is destroyed.

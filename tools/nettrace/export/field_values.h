@@ -31,8 +31,9 @@ class FieldValues final : private trace::ValueOutput {
     std::size_t size = 0;
   };
 
-  // Replaces the values by those of the event, which are those of `nettrace dump --json`. If the
-  // payload does not match its fields, keeps the values that can be read, and returns an error.
+  // Replaces the stored values by the values of the event's fields, in the form of `nettrace dump
+  // --json`. If the payload does not match its fields, stores the values that can be read, and
+  // returns an error.
   absl::Status Read(const nettrace::Event& event, trace::PayloadJson* payloads);
 
   const std::vector<Value>& values() const { return values_; }

@@ -51,9 +51,9 @@ class Inputs {
   Inputs(std::vector<std::string> paths, const trace::EventFilter& filter, Progress* progress)
       : files_(std::move(paths)), filter_(filter), progress_(progress) {}
 
-  // Opens the input once, so that errors are found before the query starts. The messages of errors
-  // name the file. Before that, copies a single pipe to a temporary file, because each table reads
-  // the input from its beginning.
+  // Opens the input once, so that errors are found before the query starts. If the input is a
+  // single pipe, first copies it to a temporary file, because each table reads the input from its
+  // beginning. The messages of errors name the file.
   absl::Status Check();
   std::string Name() const { return files_.Name(); }
 

@@ -43,8 +43,9 @@ class Cursor {
   virtual bool is_at_end() const = 0;
   // Passes the value of a column to SQLite. Must not be called at the end.
   virtual void Put(int column, sqlite3_context* to) = 0;
-  // Returns a number that only this row of the table has, whatever the conditions. SQLite uses it
-  // to find equal rows of several readings, for example for OR.
+  // Returns a number that identifies the row in the table and does not depend on the conditions.
+  // If SQLite reads the table several times, for example for OR, it finds repeated rows by this
+  // number.
   virtual std::int64_t row_id() const = 0;
 };
 

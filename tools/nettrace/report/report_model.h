@@ -280,14 +280,17 @@ class ReportModel {
   // there is none.
   std::optional<std::size_t> RankOf(const nettrace::Event& event, std::size_t kind,
                                     std::size_t thread);
-  // Returns the key of the loss, or of the end, that an event at this time is near to. Counts the
-  // events after an end.
+  // Returns the key of the place with losses that contains this time. Otherwise, returns the key of
+  // the last span end that was passed, for each of the kNeighbors events after it, and counts the
+  // event. Returns nullopt if neither applies.
   std::optional<std::size_t> PlaceOf(std::uint64_t ticks);
   // Returns the key of the span of AddInterest that contains this time.
   std::optional<std::size_t> InterestOf(std::uint64_t ticks) const;
-  // Returns a time with at least kNeighbors events, or all events, between it and `ticks`.
+  // Returns a time before `ticks`. At least kNeighbors events are between the two times, or all
+  // events before `ticks` if there are fewer.
   std::uint64_t NeighborsFrom(std::uint64_t ticks) const;
-  // Keeps the waiting events that are before the ends that are earlier than `ticks`.
+  // Passes the ends in ends_ that are earlier than `ticks`. Keeps the events in waiting_, because
+  // they are the neighbors before the first of these ends.
   void PassEnds(std::uint64_t ticks);
   // Keeps an event for this reason, if it is wanted. Otherwise, returns false.
   template <typename Make>

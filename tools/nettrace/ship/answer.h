@@ -45,8 +45,8 @@ class RetryWait {
   RetryWait(absl::Duration first, std::uint32_t seed)
       : first_(first), next_(first), random_(seed) {}
 
-  // Returns the time until the next retry. `asked`, if it is not 0, replaces the time: the wait is
-  // between that time and 10 % more.
+  // Returns the time until the next retry. `asked` is the time that the receiver asked for, or 0.
+  // If it is not 0, the result is between `asked`, limited to kMaxAsked, and 10 % more.
   absl::Duration Next(absl::Duration asked);
   // Must be called after a success.
   void Reset() { next_ = first_; }

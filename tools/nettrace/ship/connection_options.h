@@ -27,7 +27,9 @@ std::vector<CLI::Option*> AddConnectionOptions(CLI::App* command, ConnectionOpti
 
 HttpSettings HttpSettingsFor(const ConnectionOptions& options, const std::string& url,
                              otlp::Encoding encoding);
-// `once` states whether the command ends when all records are sent or the receiver does not answer.
+// Returns the options of deliveries to `url`. If `once` is set, the command ends when all records
+// are sent. A delivery then fails at once if the receiver is unreachable, and by default after a
+// minute without an accepted request.
 DeliveryOptions DeliveryOptionsFor(const ConnectionOptions& options, const std::string& url,
                                    bool once);
 

@@ -60,8 +60,8 @@ class Delivery {
   Delivery(const DeliveryOptions& options, Actions actions);
 
   // Delivers the current request of `requests`, whose encoded form is `whole`. Fails with Cancelled
-  // if the process was asked to end, with Unavailable if DeliveryOptions says so, and with the
-  // error of Actions::done.
+  // if the process was asked to end, and with the error of Actions::done. Fails with Unavailable
+  // after DeliveryOptions::give_up, or if DeliveryOptions::fails_if_unreachable applies.
   absl::Status Deliver(const otlp::RequestBatch& requests, std::string_view whole);
 
   const DeliveryCounts& counts() const { return counts_; }
@@ -81,7 +81,8 @@ class Delivery {
   RetryWait retry_wait_;
   Compressor compressor_;
   DeliveryCounts counts_;
-  // Maximum size of a request, before compression. Set when the receiver finds one too large.
+  // Maximum size of a request in bytes, before compression. It is reduced when the receiver rejects
+  // a request as too large.
   std::size_t max_bytes_ = std::numeric_limits<std::size_t>::max();
   std::string part_;
   absl::Duration failing_since_ = absl::InfiniteDuration();  // infinite: the last one succeeded

@@ -1,9 +1,9 @@
 // Sends the events of files to an OTLP receiver, and continues where an earlier run ended.
 //
-// A position is a number of records of a file. It is saved after each request that the receiver has
-// answered. After a crash, the file is read from its beginning, and that many records are left out.
-// The records of a file and their uids are the same each time, so a record that is sent twice,
-// because its answer was lost, has the same uid again.
+// The position in a file is the number of its first records that need not be sent again. It is
+// saved after each request that the receiver has answered. After a crash, the file is read from its
+// beginning, and these records are left out. A record is sent twice if its answer was lost. It then
+// has the same uid, because a file yields the same records and uids whenever it is read.
 #ifndef TOOLS_NETTRACE_SHIP_SHIPPER_H_
 #define TOOLS_NETTRACE_SHIP_SHIPPER_H_
 
@@ -41,8 +41,8 @@ struct ShipCounts {
   std::uint64_t lost_files = 0;        // deleted before they were sent
   std::uint64_t damaged_files = 0;     // sent as far as they are readable
   std::uint64_t unreadable = 0;        // files and directories that could not be opened
-  std::uint64_t missing_sections = 0;  // sections that no file had, by the numbers in files
-  std::uint64_t missing_events = 0;    // their events, as later files state them
+  std::uint64_t missing_sections = 0;  // sections that were in no file, by their numbers
+  std::uint64_t missing_events = 0;    // events of missing sections, as later files state
   std::uint64_t incomplete_spans = 0;  // activities whose start or stop is not in the same file
 };
 
@@ -59,7 +59,7 @@ class Shipper {
           PositionFile* file, Spool* spool);
 
   // Sends files until the process is asked to end, or, with ShipOptions::once, until all are sent.
-  // Prints messages. Fails with Unavailable if the receiver was given up, and with another error if
+  // Prints messages. Fails with Unavailable if a Delivery stops retrying, and with another error if
   // the position cannot be saved.
   absl::Status Run();
 
@@ -81,7 +81,7 @@ class Shipper {
   absl::Status FinishFile(const FileResult& result);
   // Sends a record for each file that was deleted before it was sent.
   absl::Status ShipDeleted();
-  // Numbers of sections that no file had, and of their events.
+  // The number of sections that were in no file, and the number of events in these sections.
   struct Missing {
     std::uint64_t sections = 0;
     std::uint64_t events = 0;

@@ -45,10 +45,11 @@ class Spool {
   // .nettrace.zst. nettraced gives such names to complete files.
   Listing List() const;
 
-  // Starts to watch the directories for new files. If that is not possible, Wait only waits.
+  // Starts to watch the directories for new files. If that is not possible, Wait does not notice
+  // new files, and lasts until its other conditions end it.
   void Watch();
-  // Waits for a change of a directory, or until the process is asked to end, at most `max`. Needs
-  // Watch first; changes since Watch or the last Wait end it at once.
+  // Waits until a directory changes or the process is asked to end, for at most `max`. Returns at
+  // once if a directory has changed since Watch or the last Wait. Watch must have been called.
   void Wait(absl::Duration max);
 
  private:

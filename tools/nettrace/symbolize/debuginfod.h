@@ -16,11 +16,11 @@ namespace tools::symbolize {
 // the cache of the user. Not thread-safe; only one object may be in use at a time.
 class Debuginfod {
  public:
-  // Maximum time of a request, unless DEBUGINFOD_TIMEOUT has another one, and of all requests of an
-  // object together.
+  // Maximum time of a request, unless the environment variable DEBUGINFOD_TIMEOUT states another
+  // time, and maximum time in which an object makes requests, from its creation on.
   static constexpr absl::Duration kMaxRequest = absl::Seconds(60);
   static constexpr absl::Duration kMaxTotal = absl::Minutes(5);
-  // Number of requests without a result in their time after which no more are made.
+  // Number of requests that may time out. After that, the object makes no further requests.
   static constexpr int kMaxOverdue = 2;
   // Maximum size of a response, in bytes, unless DEBUGINFOD_MAXSIZE has another one. The size is
   // checked once a second, so more bytes may arrive.
@@ -46,7 +46,7 @@ class Debuginfod {
   void* const client_;
   const absl::Duration max_request_;
   const std::int64_t max_bytes_;
-  int overdue_ = 0;       // number of requests without a result in their time
+  int overdue_ = 0;       // number of requests that timed out
   const absl::Time end_;  // end of the time for all requests
 };
 

@@ -47,8 +47,8 @@ class PerfMapLookup {
 };
 
 // Reads the functions at `addresses` from the perf map at `path`, at most its first GiB. Fails if
-// it is not a regular file, has several names, or belongs to a user other than root and the user of
-// this process. Root may read the perf maps of all users. Errors do not contain the path.
+// it is not a regular file, has several hard links, or belongs to a user other than root and the
+// user of this process. Root may read the perf maps of all users. Errors do not contain the path.
 absl::StatusOr<elf::Functions> ReadPerfMap(const std::string& path,
                                            std::span<const std::uint64_t> addresses);
 
@@ -61,7 +61,7 @@ struct ContainedProcess {
   std::string perf_map;       // path, for messages
 };
 // Returns the process if it runs in a container and started no later than `last_use`. A process
-// that started later only has the same id as the process that was recorded.
+// that started later is not the recorded process: the kernel has used the process id again.
 std::optional<ContainedProcess> FindContainedProcess(std::uint64_t pid, absl::Time last_use);
 // Reads tmp/perf-OWN_PID.map below the root of the process. In addition to the conditions of
 // ReadPerfMap, the file must belong to the user of the process, and no part of its path may be a

@@ -78,8 +78,9 @@ class CsvExporter : public exporting::Exporter {
   };
 
   const Row& RowOf(const nettrace::EventMetadata& metadata);
-  // Append cells of an event to `out`: those before its fields, and those of the fields in values_.
-  // `error` is the reason if the payload does not match its fields, else "".
+  // Append cells of an event to `out`. AppendProperties appends the cells before the fields, and
+  // AppendFields the cells of the fields in values_. `error` states why the payload does not match
+  // its fields; "" if it matches.
   void AppendProperties(const exporting::ExportedEvent& event, std::string_view error,
                         const Row& row, std::string* out);
   void AppendFields(const Row& row, std::string* out) const;

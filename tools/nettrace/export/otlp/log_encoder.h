@@ -26,7 +26,7 @@ enum class Signal : std::uint8_t { kLogs, kSpans };
 // The fields of a LogRecord that are not attributes.
 struct RecordHead {
   std::uint64_t time = 0;      // ns since 1970; 0 if unknown
-  std::uint64_t observed = 0;  // time at which the event was written, like `time`
+  std::uint64_t observed = 0;  // time at which the event was written, in ns since 1970
   std::uint8_t severity = 0;   // SeverityNumber; 0: unspecified
   std::string_view severity_text;
   std::string_view event_name;  // valid UTF-8
@@ -102,7 +102,8 @@ class LogEncoder : public trace::ValueOutput {
   // TakeAttributes. No member of a payload becomes a body.
   virtual void BeginAttributes() = 0;
   virtual std::vector<EncodedAttribute> TakeAttributes() = 0;
-  // Returns an encoded Span. If several attributes have the same key, it has the last one.
+  // Returns an encoded Span. If several attributes have the same key, the Span has only the last
+  // of them.
   virtual std::string_view EncodeSpan(const SpanHead& head,
                                       const std::vector<EncodedAttribute>& attributes) = 0;
 

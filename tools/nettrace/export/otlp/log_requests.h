@@ -29,14 +29,16 @@
 // nettrace.lost_reason. Its time is Loss::time. The losses of an interval follow its events, and a
 // loss that has several details becomes several records.
 //
-// If spans are wanted, the start and the stop of an activity, which have the opcodes 1 and 2 and
-// the same activity id, are also a span. It has the resource and scope of the start, its name
-// without Start (see SpanName), the trace and span id of the start's record, and the attributes of
-// both events; those of the stop have precedence. The related activity of the start is the parent
-// if it is open, else a link. A start without a stop is a span without duration, with the attribute
-// nettrace.span.incomplete. A record of a stop without a start has this attribute.
+// After a call of MakeSpans, an activity also becomes a span. The start and the stop of an activity
+// are events with the opcodes 1 and 2 and the same activity id. The span has the resource, the
+// scope, and the trace and span id of the start's record. The name of the span is the name of the
+// start without "Start" (see SpanName). The span has the attributes of both events; the attributes
+// of the stop have precedence. The related activity of the start becomes the parent of the span if
+// it is open, else a link. A start without a stop becomes a span without duration, with the
+// attribute nettrace.span.incomplete. A record of a stop without a start has this attribute, too.
 //
-// Events that were deleted before they were read are a record of the same name; see DeletedEvents.
+// Events that were deleted before they were read become a record that is also named LostEvents; see
+// DeletedEvents.
 #ifndef TOOLS_NETTRACE_EXPORT_OTLP_LOG_REQUESTS_H_
 #define TOOLS_NETTRACE_EXPORT_OTLP_LOG_REQUESTS_H_
 
@@ -198,7 +200,7 @@ class LogRequests {
   std::string lost_scope_;
   LossDetails loss_details_;
   std::vector<PendingLoss> losses_;
-  bool are_losses_due_ = false;  // whether their interval has ended
+  bool are_losses_due_ = false;  // whether the interval of losses_ has ended
   std::string uid_;
 };
 

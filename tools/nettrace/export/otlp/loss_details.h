@@ -22,9 +22,10 @@ struct LossDetail {
   std::uint64_t until = 0;
 };
 
+// Holds what the account states about lost events, until the gaps in sequence numbers show them.
 // Only sequence numbers decide how many events were lost. The account divides this number by
-// tracepoint and reason. Each lost event of the account describes one lost event of the sequence
-// numbers, even if the account counts it after the sequence numbers show it. Not thread-safe.
+// tracepoint and reason. A loss may appear in the account later than in the sequence numbers; it is
+// then counted only once. Not thread-safe.
 class LossDetails {
  public:
   // Maximum number of details that wait for their losses, and of capture threads.
@@ -34,17 +35,17 @@ class LossDetails {
   // Adds an event of the account that counts losses; ignores other events. `host` distinguishes
   // the hosts of merged files.
   void Add(const trace::AccountEvent& event, const std::string& host);
-  // Returns the details of the first of `count` lost events of a capture thread, at least 1.
-  // LossDetail::count states how many events they describe. `thread` is the name of the capture
-  // thread.
+  // Returns the details of the first events of a loss. `count` is the number of events in the loss,
+  // at least 1. LossDetail::count states how many of them the result describes; the caller calls
+  // Take again for the others. `thread` is the name of the capture thread that lost the events.
   LossDetail Take(const std::string& host, const std::string& thread, std::uint64_t count);
 
  private:
   // The losses of one capture thread of one host.
   struct Place {
     std::deque<LossDetail> details;
-    // Number of lost events that Take has returned without details. Add ignores as many events,
-    // because the account counts those events later.
+    // Number of lost events that Take has returned without details. Add ignores the same number of
+    // lost events, because the account reports them later.
     std::uint64_t without_details = 0;
   };
 

@@ -39,11 +39,12 @@ class RequestBatch {
   // the resource.
   struct Resource {
     std::string encoded = {};
-    std::uint64_t request = 0;  // number of the request in which `group` is its group
+    std::uint64_t request = 0;  // number of the request for which `group` is valid
     std::size_t group = 0;
   };
   // Adds a record to the current request. If the request would become too large, first passes it to
-  // `send` and begins a new request. `events` is the number for EventsIn.
+  // `send` and begins a new request. `events` is the number of events of the file that the record
+  // represents.
   absl::Status Add(std::string_view record, Resource* resource, const std::string& scope,
                    std::uint64_t events);
   // Passes the current request to the function `send`, if it has records.
@@ -54,11 +55,11 @@ class RequestBatch {
   void SkipRecords(std::uint64_t count) { skipped_ = count; }
   // Returns the number of records in the current request.
   std::size_t records() const { return order_.size(); }
-  // Returns the number of events of the file that records of the current request represent. The
-  // first record is numbered `first`.
+  // Returns the number of events of the file that `count` records of the current request represent.
+  // `first` is the number of the first of these records, from 0 on.
   std::uint64_t EventsIn(std::size_t first, std::size_t count) const;
-  // Appends a request that has the records of the current request from the one numbered `first`
-  // on, at most `count` of them, in the order in which they were added. May be called by Send.
+  // Appends a request that consists of up to `count` records of the current request, from the
+  // record numbered `first` on, in the order in which they were added. May be called by Send.
   void AppendPart(std::size_t first, std::size_t count, std::string* out) const;
 
  private:

@@ -19,7 +19,7 @@ namespace tools::otlp {
 
 // An activity that has started.
 struct OpenSpan {
-  SpanHead head;  // without its end
+  SpanHead head;  // SpanHead::end is not set yet
   nettrace::Guid activity = {};
   std::string provider;
   std::string resource;  // encoded
@@ -55,8 +55,8 @@ class SpanWindow {
   std::size_t bytes_ = 0;
 };
 
-// Returns the name of an activity: that of the event that starts it, without Start or Begin at its
-// end and separators before that.
+// Returns the name of an activity. `event` is the name of the event that starts the activity. The
+// result lacks "Start" or "Begin" at the end, and the separators before this word.
 std::string SpanName(std::string_view event);
 
 }  // namespace tools::otlp
