@@ -1,6 +1,6 @@
-// Describes the code at the addresses of stacks, as events of the provider Universal.System: 3
-// ProcessMapping, 4 ProcessSymbol and 5 ProcessMappingMetadata. TraceEvent and `nettrace dump` take
-// the names of frames from them.
+// Describes the code at the addresses of stacks, as events of the provider Universal.System:
+// ProcessMapping (event id 3), ProcessSymbol (4) and ProcessMappingMetadata (5). TraceEvent and
+// `nettrace dump` take the names of frames from these events.
 //
 // A mapping is written only if a stack of the trace contains one of its addresses. It is written at
 // the end of the stack's interval. Its event has the time at which the mapping began, or the start

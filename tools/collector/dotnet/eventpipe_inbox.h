@@ -1,5 +1,6 @@
-// Passes the streams of .NET processes from the thread that asks for them to the thread that reads
-// them, and their ends back.
+// Connects two threads of a recording of .NET processes. One thread asks processes for streams of
+// events, and passes the streams to the other thread. The other thread reads the streams, and
+// reports back which of them have ended.
 #ifndef TOOLS_COLLECTOR_DOTNET_EVENTPIPE_INBOX_H_
 #define TOOLS_COLLECTOR_DOTNET_EVENTPIPE_INBOX_H_
 
@@ -22,7 +23,8 @@ class EventPipeInbox {
   // Maximum number of streams that are read at the same time, which bounds their memory.
   static constexpr std::size_t kMaxStreams = 256;
 
-  // `providers` are those whose events are recorded. The streams also have others.
+  // `providers` are the names of the providers whose events are recorded. The streams may also have
+  // events of other providers, which the reader skips.
   explicit EventPipeInbox(std::vector<std::string> providers) : providers_(std::move(providers)) {}
   const std::vector<std::string>& providers() const { return providers_; }
 

@@ -11,9 +11,10 @@
 
 namespace collector {
 
-// The kernel reads a build id from the first page of the file (PROCMAP_QUERY, Linux 6.11). Reading
-// from a file system that a user provides, such as FUSE, could block for any time. Therefore, asks
-// only for files on local file systems that this process has mounted. Not thread-safe.
+// Asks the kernel for build ids by the ioctl PROCMAP_QUERY (since Linux 6.11). The kernel then
+// reads the first page of the file, which could block for any time on a file system that a user
+// provides, such as FUSE. Therefore this class asks only about files on local file systems that are
+// mounted in the mount namespace of this process. Not thread-safe.
 class BuildIdQuery {
  public:
   BuildIdQuery();

@@ -72,8 +72,8 @@ class AttachedTracepoint {
   // Returns the hits and losses on all CPUs. Fails with Unimplemented if the kernel does not count
   // losses, and with another error if the counts cannot be read.
   absl::StatusOr<EventCounts> ReadTotals() const;
-  // Returns false if a tracepoint of processes was hit during Enable or Disable. The number of hits
-  // between the two calls is then not known exactly.
+  // Returns false if the target is a list of processes and the tracepoint was hit during Enable or
+  // Disable. The number of hits between the two calls is then not known exactly.
   bool hits_are_known() const { return hits_are_known_; }
 
  private:

@@ -44,7 +44,7 @@ class CpuRing {
   // Makes the CPU offline. Samples in the current ring are still delivered. `lost` is the number of
   // samples that the CPU has lost so far, by the counts of the tracepoints.
   void End(std::uint64_t lost);
-  // Event of the current ring. The CPU must be online.
+  // Descriptor of the perf event that owns the current ring. The CPU must be online.
   const base::UniqueFd& event() const { return current_->event; }
   // Makes a tracepoint write its samples to the current ring. The CPU must be online. `what` is the
   // start of the message of an error.

@@ -65,7 +65,8 @@ class CpuRings {
   std::vector<std::size_t> FindOnline() const;
   TaskRings& tasks() { return tasks_; }
 
-  // Opens the caller's events on the CPU at `index`, whose rings have been opened.
+  // A function that opens the caller's events on the CPU at `index`. CpuRings calls it after it has
+  // opened the rings of the CPU.
   using OpenEvents = absl::FunctionRef<absl::Status(std::size_t index)>;
   // Closes the caller's events on the CPU at `index`, and the descriptor `probe` if it is valid.
   // Returns the number of samples that the CPU has lost so far, by the counts of the events.

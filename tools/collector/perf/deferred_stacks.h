@@ -32,9 +32,9 @@ class DeferredStacks {
   // call after the sample returns to user space later.
   static constexpr std::uint64_t kLongestWait = 100'000'000;
 
-  // Reads the waiting records. `peek` passes each of them to the function that it is called with.
-  // Returns the time up to which the rings can be drained, in ns: `now`, or the time before the
-  // first sample that still waits for its user part.
+  // Reads the records that wait in the rings. Calls `peek` with a function; `peek` must call this
+  // function with each waiting record. Returns the time up to which the rings can be drained, in
+  // ns: `now`, or the time before the first sample that still waits for its user part.
   template <typename Peek>
   std::uint64_t Collect(std::uint64_t now, const Peek& peek) {
     Clear();
@@ -75,7 +75,7 @@ class DeferredStacks {
   std::uint64_t FindReady(std::uint64_t now) const;
 
   absl::flat_hash_map<Key, Part> parts_;
-  std::vector<std::uint64_t> frames_;  // of parts_
+  std::vector<std::uint64_t> frames_;  // frames of all parts_
   std::vector<Waiting> waiting_;       // the samples of the last Collect whose part was deferred
   std::vector<std::uint64_t> joined_;  // the stack of the last Join
   std::uint64_t missing_ = 0;

@@ -34,9 +34,10 @@ void DeferStacks(perf_event_attr* attr);
 // Makes the event, which must be of all tasks on one CPU, write the records of deferred user parts.
 // Older kernels reject the event with EINVAL.
 void WriteDeferredStacks(perf_event_attr* attr);
-// Returns whether the kernel can defer the user part of stacks. It is not enough that it accepts
-// the attributes: the first call lets the kernel record a stack of the calling thread, and returns
-// false unless its user part arrives. Needs the right to record all tasks.
+// Returns whether the kernel can defer the user part of stacks. A kernel that accepts the
+// attributes may still not do so. The first call therefore makes the kernel record a stack of the
+// calling thread, and returns false unless the user part of this stack arrives. Needs the right to
+// record all tasks.
 bool KernelDefersStacks();
 // Returns the maximum number of frames of a stack (kernel.perf_event_max_stack).
 std::uint16_t KernelMaxFrames();

@@ -105,8 +105,8 @@ class PerfCapture {
   // attached. Fails with Unimplemented if the kernel does not count losses, and with another error
   // if the counts cannot be read.
   absl::StatusOr<EventCounts> ReadCounts(int id) const;
-  // Returns false if a tracepoint of processes was hit while it was being enabled or disabled. The
-  // number of hits is then not known exactly.
+  // Returns false if the target is a list of processes and a tracepoint was hit while it was being
+  // enabled or disabled. The number of its hits is then not known exactly.
   bool hits_are_known() const;
 
  private:

@@ -65,7 +65,8 @@ inline constexpr bool IsTracepointId(int id) { return id > kSwitchesId; }
 // Mark in a stack, since Linux 6.19; older headers lack it. The entry after it, which is the last
 // one, is the cookie of the record that has the user part.
 inline constexpr auto kDeferredMark = static_cast<std::uint64_t>(-640);
-// Type of that record; PERF_RECORD_CALLCHAIN_DEFERRED in newer headers.
+// Type of the record that has the deferred user part of a stack. Newer headers define it as
+// PERF_RECORD_CALLCHAIN_DEFERRED.
 inline constexpr std::uint32_t kDeferredStackType = 22;
 // Pid and tid that perf reports for a task whose ids have already been released.
 inline constexpr std::uint32_t kExitedTask = 0xFFFFFFFF;

@@ -38,7 +38,8 @@ class TaskRings {
   // Copies the records in the ring at `index`, so that Drain still delivers them, and closes the
   // ring.
   void End(std::size_t index);
-  // Event of the ring at `index`, for which Begin must have been called.
+  // Descriptor of the perf event that owns the ring at `index`. Begin must have been called for
+  // this index.
   const base::UniqueFd& event(std::size_t index) const { return rings_[index]->event; }
 
   // Passes the records that have not been consumed to `look`, and leaves them in the rings. Records

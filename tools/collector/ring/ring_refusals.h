@@ -76,7 +76,7 @@ class RingRefusals {
 
 // Selects the refused connections that the collector logs when they occur. The first refusal of a
 // user for a reason is logged. A later refusal of the same user for the same reason is logged only
-// if the last one was at least kSpell ago.
+// if the user had no refusal for this reason within kSpell before it.
 class RingRefusalNews {
  public:
   static constexpr absl::Duration kSpell = absl::Minutes(1);

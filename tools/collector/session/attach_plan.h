@@ -47,8 +47,8 @@ class DescriptorBudget {
  public:
   static constexpr std::size_t kReserve = 64;
 
-  // Creates a budget: of the descriptors that `limit` allows, `free` may still be opened. Each
-  // tracepoint needs `each` descriptors.
+  // Creates the budget of a process that may have `limit` descriptors, and may still open `free` of
+  // them. Each tracepoint needs `each` descriptors.
   DescriptorBudget(std::size_t limit, std::size_t free, std::size_t each)
       : limit_(limit), free_(free), each_(each) {}
   // Returns the budget of this process. Raises the process's limit of descriptors, as far as

@@ -52,9 +52,10 @@ struct AttachmentOptions {
   // user_events, before the rings are drained again and other sessions can be added. With an
   // infinite time, all are attached before the first of them is enabled.
   absl::Duration attach_tracepoints_for = absl::InfiniteDuration();
-  // Time between two searches for new tracepoints that are not of user_events. If the kernel
-  // reports loaded modules, searches are rarer: every `slow_rescan` for tracepoints that were made
-  // by writing to tracefs, such as uprobes, and every `slow_tracepoint_rescan` for all.
+  // Time between two searches for new tracepoints that are not of user_events: `tracepoint_rescan`.
+  // If the kernel reports loaded modules, `slow_tracepoint_rescan` applies instead. In between,
+  // every `slow_rescan`, it searches at once if tracepoints were made or removed by writing to
+  // tracefs, as for uprobes.
   absl::Duration tracepoint_rescan = absl::Seconds(1);
   absl::Duration slow_tracepoint_rescan = absl::Seconds(10);
   // Remembers the tracepoints of user_events that match patterns; may be null.
@@ -82,10 +83,11 @@ class Attachments {
   // Attaches the tracepoints that the session selects, and assigns them to it. The caller must then
   // enable new ones by PerfCapture::Enable. Fails if a tracepoint that a selector names cannot be
   // attached, or if user_events_status cannot be read. Fails with Unimplemented if a selector needs
-  // user_events and the kernel has none. Fails with FailedPrecondition if this session or another
-  // session has a filter or stacks and their selectors differ, because a capture records only the
-  // events that pass the filters, and one form of each event. After an error, the caller must call
-  // Remove.
+  // user_events and the kernel has none. Fails with FailedPrecondition if the session cannot share
+  // the capture with another session: the rates or stacks of their samples differ, or one of the
+  // two has a filter or stacks and their selectors differ. The reason is that a tracepoint is
+  // attached once for all sessions, with one filter and one choice of stacks. After an error, the
+  // caller must call Remove.
   absl::Status Add(SessionWriter* session);
   // Removes the session here and from the Distributor. Disables the tracepoints that no other
   // session selects; DetachUnused detaches them.

@@ -74,9 +74,9 @@ class DotnetRecording {
   std::unique_ptr<DotnetSessions> sessions_;
   DotnetReport report_;
   std::uint64_t report_number_ = 0;
-  // Pids and starts of the processes in `report_` that the session was given.
+  // Processes that LeaveOut has already reported to the session, by pid and start time.
   std::set<std::pair<pid_t, std::uint64_t>> left_out_;
-  std::uint64_t not_asked_ = 0;  // DotnetReport::not_asked that the session was given
+  std::uint64_t not_asked_ = 0;  // DotnetReport::not_asked at the last report to the session
 };
 
 }  // namespace collector

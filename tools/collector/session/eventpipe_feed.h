@@ -5,8 +5,9 @@
 // losses. Each thread of a process is a separate capture thread in the file, as each CPU is. The
 // runtime writes events up to kDelay after their time.
 //
-// A stream has the events of one thread after those of another, so its events wait in memory until
-// those of the same time have been read, too.
+// The runtime does not write a stream in the order of time: it writes the events of one thread, and
+// then those of the next thread. Therefore the feed keeps events in memory until it has read the
+// events of all threads up to their time.
 //
 // Guarantees: No function blocks. Work and memory are bounded for each stream. Timestamps that are
 // earlier than the thread's previous event or in the future are corrected. A process that does

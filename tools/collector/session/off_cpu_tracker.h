@@ -73,7 +73,7 @@ class OffCpuTracker {
     bool is_cut = false;  // whether the stack is cut
   };
   struct Thread {
-    std::uint64_t out = 0;  // time since when it has no CPU; 0: not known
+    std::uint64_t out = 0;  // time at which its current interval began; 0: none
     std::uint32_t pid = 0;
     std::uint64_t cgroup = 0;
     std::vector<std::byte> stack;  // keeps its memory for the next switch

@@ -107,9 +107,10 @@ class RingFeed final : private RingServerUser {
   // have appeared. Must be called at least once a second.
   void FollowTargets(std::uint64_t now);
 
-  // Enables the tracepoints that the session selects, now and whenever services register more.
-  // Continues to read each ring writer at the position that the session has of it.
-  // Distributor::Begin must have been called for the session.
+  // Enables the tracepoints that the session selects, now and whenever services register more. If
+  // the session has the positions of an earlier collector (SessionOptions::ring_positions), the
+  // session gets the events of each ring writer from that writer's position on. Distributor::Begin
+  // must have been called for the session.
   void Add(SessionWriter* session);
   // Writes the positions of all writers to the session. Must be called when a section has begun.
   void WritePositions(SessionWriter* session) { WritePositions(session, /*all=*/true); }
@@ -284,8 +285,9 @@ class RingFeed final : private RingServerUser {
   // Returns the name of the thread for filters. Reads it from /proc unless it was read for an event
   // that is less than 0.1 s older. If the thread has ended, returns the last name that is known.
   const std::string& CommOf(const Client& client, Thread* thread, std::uint64_t timestamp) const;
-  // Passes a part to the sessions. Its event has `size` bytes at `event`. They are not passed as a
-  // span, because copying the span would have to wait until both of its words are stored.
+  // Passes a part to the sessions. The event of the part has `size` bytes at `event`. The
+  // parameters are not a span for speed: a span is copied by one load of both of its words, and the
+  // processor delays this load until both stores are complete.
   void Pass(Client* client, const Part& part, const std::byte* event, std::size_t size);
   // Moves the positions of the client's writers from the sessions to the client.
   void TakePositions(Client* client);

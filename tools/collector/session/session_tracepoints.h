@@ -44,7 +44,8 @@ class SessionTracepoints {
 
   // Records that the selector has matched a tracepoint that is recorded.
   void SetMatched(std::size_t selector) { matched_[selector] = true; }
-  // Records that `name` is skipped for `why`, even if it was before for another reason.
+  // Records that the tracepoint `name` is skipped for the reason `why`, even if an earlier call has
+  // recorded another reason.
   void SkipAgain(const std::string& name, const std::string& why) {
     skipped_.Forget(name);
     Skip(name, why);

@@ -73,9 +73,10 @@ class SessionWriter final : public Session {
   const StackOptions& sample_stacks() const { return sample_stacks_; }
   // Opens SessionOptions::target. Fails as RingTarget::Open does.
   absl::Status OpenRingTarget();
-  // Services with rings in user space whose events the session gets.
+  // Selects the services with rings in user space whose events the session gets.
   RingTarget& ring_target() { return ring_target_; }
-  // The session has events of streams of .NET, which the kernel does not count.
+  // States that the session has events of .NET streams. The kernel does not count these events, so
+  // the summary then has no count of the kernel.
   void SetHasEventsOfStreams() { has_events_of_streams_ = true; }
   bool has_events_of_streams() const { return has_events_of_streams_; }
   // Returns SessionOptions::why_no_rings.

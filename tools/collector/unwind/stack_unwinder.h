@@ -37,7 +37,8 @@
 
 namespace collector {
 
-// The functions are called by one thread. A second thread, which the object owns, unwinds.
+// A thread that unwinds stacks, and the samples that wait for it. All functions must be called on
+// one thread, the caller's.
 class StackUnwinder {
  public:
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
@@ -77,8 +78,8 @@ class StackUnwinder {
   // Returns the timestamp of the oldest sample that has begun and is not unwound yet; kNone if
   // there is none.
   std::uint64_t FindOldest() const;
-  // Gives up the samples up to `limit` that have begun and whose turn has not come. Complete counts
-  // them.
+  // Removes the samples up to `limit` that Begin has queued and that the thread has not started to
+  // unwind. Complete then counts these samples as skipped.
   void GiveUp(std::uint64_t limit);
   // Sets `sample->stack` and `sample->is_cut` of a sample with a copy of its stack, which is valid
   // until the next call of this function. Does nothing for other samples.
