@@ -45,8 +45,9 @@ struct ReaderOptions {
   // If true, the reader continues after damaged parts, and skipped() lists them. If false, reading
   // stops at the first damage.
   bool skip_damage = false;
-  // If true, a source that fails with Unavailable has no bytes yet. Open and Next then return, and
-  // is_waiting() is true. Must not be combined with skip_damage.
+  // If true, the error Unavailable of the source means that more bytes will arrive later. Open()
+  // and Next() then return at once, and is_waiting() returns true. If false, Unavailable ends
+  // reading like any other error. Must not be combined with skip_damage.
   bool waits = false;
 };
 
@@ -170,7 +171,8 @@ class Reader {
   // Moves to the next event, sequence point or removed thread. Rows that become invalid at a
   // sequence point or removed thread stay in the tables until the next call.
   Step Next();
-  // After kEnd, returns whether the source only has no bytes yet. A later call of Next continues.
+  // After kEnd, returns whether reading stopped only because the source has no more bytes yet. A
+  // later call of Next() then continues at this point. Always false without ReaderOptions::waits.
   bool is_waiting() const;
   const Event& event() const;                   // after kEvent
   const SequencePoint& sequence_point() const;  // after kSequencePoint

@@ -20,8 +20,8 @@ class Source {
  public:
   virtual ~Source() = default;
   // Reads up to `buffer.size()` bytes and returns their count: at least 1, or 0 at the end.
-  // `buffer` must not be empty. Fails with Unavailable if there are no bytes yet and
-  // ReaderOptions::waits is set.
+  // `buffer` must not be empty. A source that must not block returns Unavailable if there are no
+  // bytes yet; its Reader needs ReaderOptions::waits.
   virtual absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) = 0;
   // Returns all bytes if they are in memory and stay unchanged while the source exists. The Reader
   // then reads them in place and does not call Read(). Else returns an empty span.

@@ -47,9 +47,10 @@ struct WriterOptions {
   // Maximum bytes of the buffers of open blocks. Before the buffers exceed this, all open blocks
   // are written and their buffers freed.
   std::size_t max_buffer_bytes = 64 << 20;
-  // Limits of the tables of an interval. A call that would exceed a limit returns
-  // ResourceExhausted. Each sequence point empties the tables of labels and stacks. A sequence
-  // point with a flush flag also empties the table of threads or of metadata.
+  // Maximum entries of the tables in which the writer remembers the rows that events may refer to.
+  // A call that would exceed a limit returns ResourceExhausted. Each sequence point empties the
+  // tables of labels and stacks. A sequence point with a flush flag also empties the table of
+  // threads or of metadata.
   std::size_t max_labels = 65536;
   std::size_t max_stacks = 65536;
   std::size_t max_threads = 1 << 20;  // at most 1 << 20
@@ -60,13 +61,15 @@ struct WriterOptions {
   std::size_t max_metadata = 1 << 20;
   std::size_t max_label_bytes = 64 << 20;
   std::size_t max_stack_bytes = 64 << 20;
-  // Limits on what a reader must hold to sort an interval. The bytes of event rows are counted when
-  // their block is written, so they may exceed the limit by the size of the open blocks.
+  // Maximum events, and maximum bytes of event rows, between two sequence points. A reader may hold
+  // all of them in memory to sort them. The bytes are counted when a block is written, so they may
+  // exceed the limit by the size of the open blocks.
   std::uint64_t max_interval_events = std::uint64_t{1} << 27;
   std::uint64_t max_interval_bytes = std::uint64_t{1} << 33;
-  // Index of the first thread; must not be kNoThread. RemoveThread needs indices above all OS
-  // thread ids, because TraceEvent treats these ids as indices; on Linux, set 4,194,305. Larger
-  // indices take more bytes.
+  // Index of the first thread; must not be kNoThread. When a thread is removed, TraceEvent removes
+  // the thread whose index equals the OS thread id of the removed thread. A caller of RemoveThread
+  // should therefore choose an index above all OS thread ids: 4,194,305 on Linux. Larger indices
+  // take more bytes in the file.
   ThreadIndex first_thread_index{1};
   // If true, the writer refuses rows that the specification allows but TraceEvent (PerfView,
   // dotnet-trace) misreads.
@@ -108,12 +111,16 @@ class Writer {
   // there are already max_metadata rows.
   absl::StatusOr<MetadataId> AddMetadata(const EventMetadata& metadata);
 
-  // Returns an EventId with which TraceEvent does not confuse the events of this row with those of
-  // another row. This is the row's own id if it is 1 to 65533 and has no other meaning in this
-  // stream. Else the id is derived from the row's name, fields and opcode, so that it is usually
-  // the same in every stream. Returns nullopt if it finds no free id; ids that were tried once are
-  // usually not tried again. Needs traceevent_compatible. For provider Universal.Events,
-  // AddMetadata may still refuse the row because of its name.
+  // Returns an EventId for `metadata`, but does not define the row. The caller stores the result in
+  // EventMetadata::event_id, and then calls AddMetadata. TraceEvent identifies events by provider
+  // and EventId, so rows of a provider that differ in name, fields or opcode need different
+  // EventIds. Returns metadata.event_id if it is 1 to 65533 and no such row of this stream has it.
+  // Otherwise derives an EventId from name, fields and opcode, so that it is usually the same in
+  // every stream. Returns nullopt if the search finds no free EventId. To bound its work, the
+  // search usually skips EventIds that an earlier call found taken. Call this function only with
+  // traceevent_compatible, because the writer otherwise does not remember EventIds. If the provider
+  // is Universal.Events, AddMetadata may refuse the row in spite of the new EventId, because all
+  // rows with one name need the same EventId.
   std::optional<std::uint32_t> ChooseEventId(const EventMetadata& metadata);
 
   // Defines a thread and returns its index, valid until RemoveThread or a sequence point that
@@ -149,8 +156,9 @@ class Writer {
   // a gap as a step back.
   absl::Status AddLost(ThreadIndex capture_thread, std::uint64_t count);
 
-  // Makes the writer also count the events of this capture thread in Stats::events_written_apart.
-  // Does nothing if there is no such thread.
+  // Makes the writer count the events of this capture thread in Stats::events_written_apart as well
+  // as in Stats::events_written. A caller can thus exclude events that it adds itself from its own
+  // count. Does nothing if there is no such thread.
   void CountApart(ThreadIndex capture_thread);
 
   // Ends the interval. All events so far must be at or before `timestamp`, and all later events at
