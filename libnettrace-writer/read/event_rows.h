@@ -30,9 +30,9 @@ struct EventRowHeader {
   friend bool operator==(const EventRowHeader&, const EventRowHeader&) = default;
 };
 
-// A row that NextLikePrevious or NextWithMetadata has read, without the parts that
-// EventRows::header() returns. It is not a part of EventRows, because each event would then be
-// stored there only to be copied again.
+// The offset and payload of a row that NextLikePrevious or NextWithMetadata has read.
+// EventRows::header() returns the other parts of the row. EventRows has no member of this type,
+// because each row would then be copied twice.
 struct ShortRow {
   std::uint64_t offset = 0;  // offset of the row in the stream, in bytes
   std::span<const std::byte> payload;

@@ -39,10 +39,11 @@ class EventBlock {
   void Free();
 
   // Returns whether AppendFollowing can append `row`. The row must have the capture thread,
-  // processor and stack of the previous row, and must fit in the buffer. Its time must be from that
-  // of the previous row to traceevent::kMaxEventTimestamp. No event may have been lost in between.
-  // `epoch` must be unchanged since the previous row, so that the objects that the previous row
-  // refers to still exist.
+  // processor and stack of the previous row, and must fit in the buffer. Its time must be at least
+  // that of the previous row, and at most traceevent::kMaxEventTimestamp. No event may have been
+  // lost between the two rows. `epoch` is the number of threads that the writer has removed. If it
+  // has changed since the previous row, a thread that the previous row refers to may not exist any
+  // more.
   bool Follows(const EventRow& row, std::uint64_t epoch, std::size_t payload_size) const {
     return row.capture_thread == previous_.capture_thread && epoch == epoch_ &&
            row.processor == previous_.processor && row.stack_id == previous_.stack_id &&
@@ -62,7 +63,8 @@ class EventBlock {
   // then.
   std::uint64_t last_timestamp() const { return empty() ? last_timestamp_ : previous_.timestamp; }
   std::uint32_t last_sequence() const { return empty() ? last_sequence_ : previous_sequence_; }
-  // Skips the numbers of lost events that a sequence point has listed. The block must be empty.
+  // Advances last_sequence() by the `lost` events of this capture thread, after a sequence point
+  // has listed the new last number. The block must be empty.
   void SkipSequence(std::uint64_t lost) { last_sequence_ += static_cast<std::uint32_t>(lost); }
 
   // Append a row with the next sequence number. Follows() must be true for the row. For
