@@ -17,9 +17,9 @@ namespace {
 
 bool IsPattern(const std::string& word) { return word.find_first_of("*?[") != std::string::npos; }
 
-// Returns the words that are names, whether or not they exist, and the names that match the other
-// words, which are patterns. Fails the invocation for a pattern without a match, and continues with
-// the other words.
+// Returns the names of the tracepoints to delete. A word without a wildcard is a name, which need
+// not exist. Any other word is a pattern, which stands for all tracepoints that match it. Fails the
+// invocation for a pattern without a match, and continues with the other words.
 std::set<std::string> NamesOf(const std::vector<std::string>& words,
                               const collector::Tracefs& tracefs, Invocation* invocation) {
   std::set<std::string> names;

@@ -160,8 +160,8 @@ class RingWatch {
   const WatchArguments& arguments_;
   ServicesClient client_;
   Known known_;
-  // Times of MonotonicNow(): of the latest request, and until which known tracepoints are kept
-  // although nettraced does not list them.
+  // Times of MonotonicNow(). asked_ is the time of the latest request. Until keeps_until_,
+  // tracepoints stay in known_ even if nettraced does not list them.
   absl::Duration asked_ = -absl::InfiniteDuration();
   absl::Duration keeps_until_ = -absl::InfiniteDuration();
 };

@@ -81,7 +81,7 @@ class CodeMap {
     std::string path;
     std::string build_id;
     std::map<std::uint64_t, Function> functions;  // by first address
-    std::size_t ranges = 0;                       // ranges of all processes with this id
+    std::size_t ranges = 0;                       // number of ranges with this id, of all processes
     std::size_t bytes = 0;
   };
   struct Range {
@@ -102,8 +102,8 @@ class CodeMap {
   void AddBuildId(std::uint64_t metadata, std::string_view json);
   void AddFunction(std::uint64_t id, std::uint64_t first, std::uint64_t last, std::string name);
   void AddRange(Ranges* ranges, std::uint64_t first, const Range& range);
-  // Removes the addresses from `first` to `last` from the ranges. Of a range that is only partly
-  // among them, the other parts stay.
+  // Removes the addresses from `first` to `last` from the ranges. Keeps the parts of a range that
+  // are outside of these addresses.
   void MakeRoom(Ranges* ranges, std::uint64_t first, std::uint64_t last);
   void ForgetRange(const Range& range);
   void ForgetProcess(const ProcessKey& key);

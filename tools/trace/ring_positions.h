@@ -3,7 +3,8 @@
 // events. After a crash of the collector, the service hands the same memory to the next collector,
 // which continues each thread at its position. So no event is missing and none occurs twice.
 //
-// A file has two kinds of statements, and each is about the events before it in the file:
+// A file states positions in two ways, and each statement is about the events before it in the
+// file:
 // - The row of a thread whose events come through a ring has the key kRingThreadKey: the region,
 //   the ordinal of the writer, the number of the first event that the row counts, and its unit.
 // - Events RingPositions of the provider NetTrace.Collector form a record. Each event has the
@@ -11,8 +12,8 @@
 //
 // A *unit* is an event in the file, or a lost event that the sequence numbers show. The units of a
 // writer are numbered in each recording. A record states each writer's position, and the number of
-// the writer's next unit at that time. The units after the record are events from the position on.
-// The file has them already, so the next collector skips this number of events.
+// the writer's next unit at that time. The units that follow the record in the file are the events
+// from the position on. The next collector skips as many events, because the file has them already.
 #ifndef TOOLS_TRACE_RING_POSITIONS_H_
 #define TOOLS_TRACE_RING_POSITIONS_H_
 

@@ -52,11 +52,12 @@ class StackTree {
   struct Frame {
     std::uint32_t file = 0;      // index in files(); 0 if no mapping has the address
     std::uint32_t function = 0;  // number of its name in names(); 0 if it is unknown
-    // Offset in the file: of the first byte of a known function, else of the address. Without a
-    // file, the address.
+    // Offset in the file of the function's first byte, or of the address if the function is
+    // unknown. If no mapping has the address, the address itself.
     std::uint64_t offset = 0;
     bool is_return = false;  // whether `offset` is that of a return address
-    // In the first stack with this frame: address of the function if it is known, else of the code.
+    // Address of the function's first byte, or of the code if the function is unknown. It is that
+    // of the process in whose stack the frame occurred first.
     std::uint64_t address = 0;
     std::uint64_t mapping = 0;  // id of its mapping in CodeMap
   };
@@ -65,7 +66,7 @@ class StackTree {
     std::uint32_t build_id = 0;  // number in names()
   };
   struct Node {
-    std::uint32_t parent = 0;  // index of a node; less than that of this node
+    std::uint32_t parent = 0;  // index of a node before this one; 0 for the root
     std::uint32_t frame = 0;   // index in frames()
   };
   // The events of one group that have the same stack. The caller numbers the groups.
@@ -75,7 +76,7 @@ class StackTree {
     std::uint64_t count = 0;   // events
     std::uint64_t weight = 0;  // sum of their weights
   };
-  // Index of the root, which has no frame and is the only node without a parent.
+  // Index of the root, which has no parent. It stands for no code, and refers to the empty frame 0.
   static constexpr std::uint32_t kRoot = 0;
 
   StackTree();
@@ -92,7 +93,7 @@ class StackTree {
   // Replaces frames[i] by frames[to[i]], and merges stacks that become equal.
   void MergeFrames(const std::vector<std::uint32_t>& to);
   // Merges frames that have the same text, and stacks that become equal. Returns the texts of all
-  // frames; that of frame 0, which the root has, is "".
+  // frames, by index. The text of frame 0 is "".
   std::vector<std::string> MergeByText();
   // Returns the text of a frame: `module!function`, `module+0x1f` or `0x1f`, as CodeMap shows it.
   std::string FrameText(const Frame& frame) const;
@@ -102,7 +103,7 @@ class StackTree {
   const std::vector<Frame>& frames() const { return frames_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Sample>& samples() const { return samples_; }  // by first event
-  // Returns the frames of the stack that ends at `node`, root first.
+  // Returns the indices of the frames of the stack that ends at `node`, outermost caller first.
   std::vector<std::uint32_t> FramesTo(std::uint32_t node) const;
 
  private:
