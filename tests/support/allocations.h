@@ -32,7 +32,8 @@ inline Allocations allocations;
 }  // namespace tests
 
 #if COUNTS_ALLOCATIONS
-// Not inlined, because GCC would report the malloc of one and the free of the other as a mismatch.
+// The operators are not inlined. If only one of them were inlined, GCC would report its call of
+// malloc or free as a mismatch with the other operator.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   void* const memory = std::malloc(size);
   if (memory == nullptr) std::abort();

@@ -21,7 +21,8 @@ namespace tests {
 
 class FileInMemory {
  public:
-  // Returns a sink that writes to this file. There is at most one.
+  // Returns a sink that writes to this file, which must outlive the sink. A file has at
+  // most one sink.
   std::unique_ptr<nettrace::Sink> MakeSink() {
     made_ = true;
     return std::make_unique<nettrace::CallbackSink>(
@@ -35,7 +36,7 @@ class FileInMemory {
   }
   bool made() const { return made_; }
 
-  bool fails = false;  // From now on it accepts nothing.
+  bool fails = false;  // If true, writes to the sink fail.
 
   // Returns a reader of all bytes written so far.
   std::unique_ptr<nettrace::Reader> Read() const {

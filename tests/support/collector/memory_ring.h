@@ -47,8 +47,8 @@ class MemoryRing {
     control()->data_head += bytes.size();
   }
 
-  // Returns a sample with the tracepoint's record `raw`. perf pads it to a multiple of 8 bytes, and
-  // counts the padding as part of it.
+  // Returns a sample with the tracepoint's record `raw`. Like perf, pads the sample to a multiple
+  // of 8 bytes, and counts the padding in the size of the raw data.
   static std::vector<std::byte> Sample(std::uint32_t pid, std::uint32_t tid, std::uint64_t time,
                                        std::span<const std::byte> raw) {
     const std::size_t size = (kRawOffset + raw.size() + 7) / 8 * 8;

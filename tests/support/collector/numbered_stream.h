@@ -92,7 +92,7 @@ class NumberedStream {
 struct FileContents {
   std::vector<std::uint64_t> numbers = {};  // Numbers of the events of a NumberedStream.
   std::uint64_t others = 0;                 // Other events, such as those of the account.
-  bool complete = false;                    // True if the file has an end.
+  bool complete = false;                    // True if the file has an end block.
   absl::Status status = absl::OkStatus();
 };
 

@@ -19,7 +19,7 @@ SESSIONS = {"whole": "", "rotated": 'compression = true\nfiles.rotate_every = "1
 
 
 def numbers(program, *files, pid=None):
-    """Returns what load_numbers.cc prints for each file: for the events of all processes, or of one."""
+    """Returns the object that load_numbers.cc prints for each file: for all processes, or for the process `pid`."""
     if not files:
         return []
     options = [] if pid is None else ["--pid", str(pid)]

@@ -22,7 +22,7 @@ class Daemon:
         self.path = pathlib.Path(self.folder.name)
         for name in ("conf", "state", "run"):
             (self.path / name).mkdir(exist_ok=True)
-        # The machine need not have the default group of users that may look.
+        # The machine may lack the default group, whose users may view sessions.
         self.set(daemon="[daemon]\nlook_group = ''\n", **settings)
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         (self.path / "notify").unlink(missing_ok=True)

@@ -68,9 +68,9 @@ inline void AppendEvents(std::string_view page, std::vector<KernelEvent>* events
     read(at, &head);
     const std::uint32_t type = head & 31;
     if (type == 0 || type == 29) read(at + 4, &length);
-    if (type == 29 && head >> 5 == 0) return;  // Nothing follows it.
+    if (type == 29 && head >> 5 == 0) return;  // Padding that fills the rest of the page.
     size = type >= 30 ? 8 : type == 0 || type == 29 ? 4 + length : 4 + type * 4;
-    if (type >= 29) continue;  // A time, or padding.
+    if (type >= 29) continue;  // Padding, or a time without an event.
     const std::size_t data = at + (type == 0 ? 8 : 4);
     KernelEvent event{};
     read(data, &event.tracepoint);
@@ -137,8 +137,8 @@ inline int CountText(const std::vector<KernelEvent>& events, std::string_view te
   }));
 }
 
-// A tracepoint registered by a different descriptor than the library's. It is deleted with this
-// object unless others use it.
+// A tracepoint that is registered through a separate descriptor, not through the library. The
+// kernel deletes it after the destruction of this object, unless it has other users.
 class Definition {
  public:
   explicit Definition(const std::string& name, const char* fields = kTracepointFields)
@@ -169,7 +169,8 @@ class Definition {
   alignas(8) std::uint64_t word_ = 0;
 };
 
-// Waits for `condition` with a time limit, because the kernel does some things a little later.
+// Waits up to about 10 s until `condition` returns true, because the kernel completes some changes
+// only after the system call. Returns whether it did.
 template <typename Condition>
 bool Eventually(Condition condition) {
   for (int i = 0; i < 1'000; ++i) {
@@ -233,8 +234,9 @@ class EnabledTest : public KernelTest {
     Enable();
   }
 
-  // Returns when the program sees the change. After a fork, the page of the enable word is shared
-  // until it is written to, and the kernel updates it in the other process only a little later.
+  // Enables or disables the tracepoint, and returns when the provider sees the change. After a
+  // fork, the processes share the page of the enable word until one of them writes to it. The
+  // kernel therefore updates the word in the other process only a little later.
   void Enable(bool on = true) {
     trace_->Enable(tracepoint_, on);
     ASSERT_TRUE(Eventually([&] { return provider_.enabled() == on; })) << tracepoint_;

@@ -23,7 +23,8 @@ struct RandomField {
   std::vector<RandomField> members;  // Members of a struct.
 };
 
-// A scalar has `units`, a struct has `parts` (its members), and so does an array (its elements).
+// Holds the value of a field. `units` has the units of a scalar (see UnitSize). `parts` has the
+// members of a struct or the elements of an array.
 struct RandomValue {
   std::vector<std::uint64_t> units;
   std::vector<RandomValue> parts;

@@ -49,7 +49,7 @@ class RingClient {
   struct Event {
     collector::RingWriter writer;
     std::uint64_t number;
-    std::uint64_t lost_before;  // in all, since the writer's previous event
+    std::uint64_t lost_before;  // events lost since the writer's previous event
     std::uint64_t timestamp;
     std::string tracepoint;
     std::vector<std::byte> bytes;
@@ -93,7 +93,8 @@ class RingClient {
     return 0;
   }
 
-  // Reads everything that is there. Adds events to `events` and losses to `lost`.
+  // Reads all events that are in the region. Adds events to `events` and losses to `lost`. If
+  // `give_back` is set, the service may then reuse the memory of these events.
   void Drain(bool give_back = true) {
     ReadNames();
     while (region_->Read(
@@ -149,7 +150,7 @@ class RingClient {
   void Send(ring::MessageType type, std::uint64_t value) {
     const ring::Message message{ring::kMessageMagic, type, value, ring::kVersion, 0};
     const ssize_t sent = send(socket_.get(), &message, sizeof(message), MSG_NOSIGNAL);
-    // A service may have ended.
+    // Ignores the errors that mean that the service has ended.
     if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return;
     ASSERT_EQ(sent, static_cast<ssize_t>(sizeof(message)));
   }

@@ -38,7 +38,7 @@ def service_first(nettrace, service, file, events=load.EVENTS):
         if not os.WIFSTOPPED(state):
             raise RuntimeError(f"the service ended early, with wait status {state}")
         printed = []
-        # Until the service is reaped, tail would still see it.
+        # Reaps the service as soon as it ends. Until then, tail --pid would wait for the zombie.
         reaper = threading.Thread(target=lambda: printed.append(process.communicate()[0]))
         reaper.start()
         go_on = f"kill -CONT {process.pid} && exec tail --pid={process.pid} -s 0.1 -f /dev/null"

@@ -33,7 +33,8 @@ class Randomly {
     if (OneIn(2)) *value = static_cast<T>(make());
   }
 
-  // Returns whole characters. Without NUL for TraceEvent, because it shows nothing after a NUL.
+  // Returns text that consists of whole characters. For TraceEvent, the text has no NUL, because
+  // TraceEvent shows nothing after a NUL.
   std::string Text();
   std::u16string Text16();
   std::array<std::byte, 16> Sixteen();

@@ -31,8 +31,8 @@ struct WrittenEvent {
   std::optional<std::string> json;
 };
 
-// A trace for TraceEvent is compatible with it, all its events have values, and no two events have
-// the same time.
+// A random trace. With RandomFor::kTraceEvent, TraceEvent can read the trace, all payloads match
+// their fields, and no two events have the same time.
 class RandomTrace {
  public:
   RandomTrace(unsigned seed, RandomFor whom);
@@ -41,7 +41,8 @@ class RandomTrace {
   // before.
   void Write(int steps);
 
-  // First error of the writer, which should not refuse anything.
+  // Returns the first error of the writer. The trace is valid, so an error is a fault of the
+  // writer.
   const absl::Status& status() const { return status_; }
   // Events of each capture thread, in order.
   const std::map<ThreadIndex, std::deque<WrittenEvent>>& events() const { return events_; }

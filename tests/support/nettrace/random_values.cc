@@ -289,7 +289,7 @@ std::optional<RandomPayload> RandomValues(Randomly* random, const std::vector<Fi
     Values(random, &json).Fields(fields, &encoder);
     const auto payload = encoder.Finish();
     if (!payload.ok() && !absl::StrContains(payload.status().message(), "64 KiB")) {
-      return RandomPayload{{}, payload.status().ToString()};  // Not JSON: equals no reading.
+      return RandomPayload{{}, payload.status().ToString()};  // Not JSON, so comparisons fail.
     }
     if (!payload.ok() || payload->size() > internal::traceevent::kMaxPayloadSize) continue;
     return RandomPayload{{payload->begin(), payload->end()}, json.Finish()};
