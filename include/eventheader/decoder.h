@@ -86,8 +86,8 @@ class MetadataReader {
   std::string_view event_attributes() const noexcept { return attributes_; }
 
   // Stores the next definition and returns true. Returns false at the end or after an error: see
-  // error(). If fewer definitions follow a struct than it announces, they are its members. If no
-  // definition follows, the error is kTruncatedMetadata.
+  // error(). If a struct announces more members than definitions follow, all definitions that
+  // follow are its members. If no definition follows a struct, the error is kTruncatedMetadata.
   bool Next(FieldDefinition* field) noexcept;
   ParseError error() const noexcept { return error_; }
   bool at_end() const noexcept { return rest_.empty(); }

@@ -41,6 +41,8 @@ class DynamicEvent {
   // Begins a new event. `attributes` is "" or a sequence of `name=value` pairs, each after a ';'.
   // Each ';' in a value must be doubled. Example: ";unit=ms".
   void Reset(std::string_view name, std::string_view attributes = {}) noexcept;
+  // Sets the stable number of the event (0: no number), and the version of its fields: see Traits
+  // in event.h.
   void SetId(std::uint16_t id, std::uint8_t version) noexcept;
   void SetTag(std::uint16_t tag) noexcept { header_.tag = tag; }
   void SetOpcode(Opcode opcode) noexcept { header_.opcode = static_cast<std::uint8_t>(opcode); }
@@ -73,10 +75,12 @@ class DynamicEvent {
   // call SetStructFields with their number, 1 to 127, before writing the event. For an array of
   // structs, add each member's definition once, by AddRaw without data. Then add the payload of all
   // elements, one after the other, by AddData. For such an event, Write() decodes the payload, and
-  // returns kInvalid if it does not match the definitions or exceeds kMaxWork.
+  // returns kInvalid if it does not match the definitions or exceeds kMaxWork (decoder.h).
   std::size_t StartStruct(std::string_view name, Arity arity = Arity::kScalar,
                           std::uint16_t count = 0, std::uint16_t tag = 0) noexcept;
+  // Sets the number of members, 1 to 127, of the struct for which StartStruct returned `where`.
   void SetStructFields(std::size_t where, unsigned fields) noexcept;
+  // Appends bytes to the payload of the event, in the form that AddRaw describes.
   void AddData(std::span<const std::byte> data) noexcept;
 
   // Returns the error with which Write() would refuse the event, kInvalid or kTooBig; kWritten if

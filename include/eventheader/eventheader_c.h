@@ -168,7 +168,9 @@ eh_builder* eh_builder_create(void);
 void eh_builder_destroy(eh_builder* builder);
 /* Begins a new event. */
 void eh_builder_reset(eh_builder* builder, const char* name);
+/* Sets the stable number of the event (0: no number), and the version of its fields. */
 void eh_builder_set_id(eh_builder* builder, uint16_t id, uint8_t version);
+/* Sets the tag of the event, a number whose meaning the provider defines; 0: no tag. */
 void eh_builder_set_tag(eh_builder* builder, uint16_t tag);
 void eh_builder_set_opcode(eh_builder* builder, uint8_t opcode);
 /* Adds a field. `count` is the number of elements of a constant array, 1..65535, else 0. `data` is
@@ -214,7 +216,8 @@ size_t eh_builder_start_struct(eh_builder* builder, const char* name);
  * a variable array, a uint16_t count of elements comes first. */
 size_t eh_builder_start_struct_array(eh_builder* builder, const char* name, uint8_t arity,
                                      uint16_t count, uint16_t tag);
-/* Appends payload as on the wire. */
+/* Appends bytes to the payload of the event: values of the fields in the wire format, including
+ * counts and lengths. */
 void eh_builder_add_data(eh_builder* builder, const void* data, size_t data_size);
 /* Sets the number of members, 1 to 127, of the struct for which eh_builder_start_struct or
  * eh_builder_start_struct_array returned `where`. */

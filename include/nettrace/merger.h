@@ -108,6 +108,7 @@ class Merger {
   // Returns whether the sync time of input `index` is a valid date. If there is only one input and
   // its sync time is no valid date, the sync time of the output is 1970-01-01.
   bool has_date(std::size_t index) const;
+  // Counts the events of an input that the output does not contain unchanged.
   struct NotAsItWas {
     // Events that follow a sequence point with a later time in the input. They get the time of that
     // sequence point as their timestamp. Their original timestamp, in the output's ticks, is in the

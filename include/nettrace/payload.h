@@ -57,9 +57,9 @@ class PayloadVisitor {
 // Maximum number of values in a payload. Some hostile schemas describe more values than fit in
 // memory.
 inline constexpr int kMaxPayloadValues = 1 << 20;
-// Maximum number of values without bytes, such as objects without fields, is this number plus the
-// bytes of the payload. Without the limit, a hostile schema of a few bytes could describe any
-// number of such values.
+// A payload of n bytes may have at most n + kMaxEmptyValues values without bytes, such as objects
+// without fields. Without the limit, a hostile schema of a few bytes could describe any number of
+// such values.
 inline constexpr int kMaxEmptyValues = 64;
 // Maximum bytes that the locations (RelLoc, DataLoc) of a payload refer to in total:
 // kMaxReadsOfByte times the size of the payload, plus kMaxSharedBytes. Several locations may refer

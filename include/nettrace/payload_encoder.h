@@ -94,8 +94,9 @@ class PayloadEncoder {
   PayloadEncoder& BeginObject();
   PayloadEncoder& EndObject();
   // Appends the value of a RelLoc or DataLoc: at most 65,535 bytes, which are whole elements. The
-  // payload contains them after all fields. Their distance from the start of the payload (DataLoc)
-  // or from the location (RelLoc) must not exceed 65,535 bytes.
+  // field itself is a location: the size and the offset of the elements, which the payload contains
+  // after all fields. The offset is relative to the start of the payload (DataLoc) or to the end of
+  // the location (RelLoc), and must not exceed 65,535 bytes.
   PayloadEncoder& Located(std::span<const std::byte> elements);
 
   // Returns the payload, valid until the next value is appended, or the first error. In both cases,

@@ -82,6 +82,8 @@ struct Event {
   std::uint8_t version() const;
 };
 
+// A sequence point of the stream, with the losses that it shows. In a valid stream, no event after
+// a sequence point is earlier than its timestamp, and no event before it is later.
 struct SequencePoint {
   struct Loss {
     ThreadIndex thread_index = kNoThread;
@@ -95,13 +97,15 @@ struct SequencePoint {
   std::vector<Loss> losses;
 };
 
+// A thread that a RemoveThread row of the stream has ended. In a valid stream, no later event
+// refers to the thread.
 struct RemovedThread {
   ThreadIndex thread_index = kNoThread;
   std::uint64_t lost = 0;              // events missing after this thread's last event
   const ThreadInfo* thread = nullptr;  // valid for as long as Event::thread
 };
 
-// Where and why reading stopped before EndOfStream.
+// Holds the place at which reading stopped before EndOfStream, and the reason.
 struct Damage {
   std::uint64_t offset = 0;  // bytes from the stream's start to the part that could not be read
   // Bytes from the start of the block that contains `offset` to the end of the stream.

@@ -45,6 +45,8 @@ class TimeOrderedReader {
   TimeOrderedReader(TimeOrderedReader&&) noexcept;
   ~TimeOrderedReader();
 
+  // Moves to the next step. event() is valid until the next call. Returns kEnd at the end of the
+  // stream and after errors: then check sort_status() and reader().status().
   Step Next();
   const Event& event() const { return event_; }
   const RemovedThread& removed_thread() const { return removed_thread_; }
