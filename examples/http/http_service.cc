@@ -29,8 +29,9 @@ constexpr std::uint64_t kBackend = 0x2;
 
 inline constinit eh::Provider provider("ExampleHttp");
 
-// Collectors know the field names trace_id and span_id. The span is the work that starts here.
-// parent_span_id is the caller's span, or zeros if the caller gave none.
+// The collector writes fields named trace_id and span_id also as labels of the event. The span is
+// the work that starts with this event. parent_span_id is the caller's span, or zeros if the caller
+// gave none.
 constexpr eh::Event<provider, "RequestStart",
                     eh::Traits{.keyword = kRequests, .opcode = eh::Opcode::kActivityStart},
                     eh::Field<"path", std::string_view>, eh::Field<"trace_id", std::string_view>,
@@ -61,8 +62,8 @@ std::string TraceParent(const eh::TraceContext& context) {
 std::string AskBackend(std::string_view item, const eh::TraceContext& request) {
   // A real backend would be called with "traceparent: " + TraceParent(step).
   const eh::TraceContext step = request.NewChild();
-  // An activity within the request, the thread's current activity: its start event has the request
-  // as the related activity.
+  // Starts an activity for this step. The thread's current activity is the request, so the start
+  // event of the new activity has the request as its related activity.
   const eh::ActivityScope<backend_start, backend_stop> scope(
       item, step.TraceIdText(), step.SpanIdText(), request.SpanIdText());
   return "this is " + std::string(item) + "\n";

@@ -71,7 +71,8 @@ namespace {
 }
 
 // In the functions below, `at` selects both a piece (eh_piece) of an event and the number of fixed
-// bytes before the piece. It goes from event.pieces, which is negative, to 0 in steps of kNext.
+// bytes before the piece. Loops increase `at` from event.pieces, which is negative, to 0 in steps
+// of kNext.
 constexpr std::ptrdiff_t kNext = sizeof(std::uint16_t);
 
 [[gnu::always_inline]] inline std::size_t NumberAt(const eh_static_event& event,

@@ -215,6 +215,8 @@ class RingMemory {
   std::ptrdiff_t rseq_offset_ = 0;
   std::atomic<std::uint32_t> chunk_count_{0};
   bool is_prepared_ = false;
+  // True if pthread_setspecific() does not allocate for key_, for example because key_ is one of
+  // the first 32 keys of glibc.
   bool has_early_key_ = false;
   std::atomic<std::uint32_t> next_chunk_{0};  // index at which the search for a free chunk starts
   // CollectorPage::give_backs and the number of chunks, at the last search that found no free

@@ -148,7 +148,8 @@ std::uint64_t BlockReader::DrainToEnd() {
 absl::Status BlockReader::ReadHeader() {
   const std::string_view magic(kMagic, kMagicSize);
   is_waiting_ = false;
-  // The header of V4 and V5 with the version of the Trace object, which is longer than that of V6.
+  // Bytes up to the end of the version in V4 and V5, where the Trace object contains the version.
+  // The header of V6 is shorter.
   constexpr std::size_t kLongest =
       kMagicSize + 4 + kFastSerialization.size() + kLegacyVersionOffset + 8;
   if (waits_ && !Fill(kLongest) && is_waiting_) return absl::OkStatus();

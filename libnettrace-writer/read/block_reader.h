@@ -65,13 +65,14 @@ class BlockReader {
   std::uint64_t stop_offset() const { return block_start_; }
   // Returns the offset of the next byte to read.
   std::uint64_t position() const { return buffer_offset_ + next_; }
-  // Reads the rest of the source, up to its end or an error, and returns the number of bytes read
-  // since the start of the stream. Reads nothing if the source may have to be waited for.
+  // Reads the rest of the source, up to its end or an error. Reads nothing if `waits` is true,
+  // because the end may arrive only much later. Returns the offset in the stream of the next byte
+  // to read.
   std::uint64_t DrainToEnd();
 
  private:
   // Reads from the source until `count` bytes are available at held()[next_]. Returns false if the
-  // source ends, fails or must be waited for before.
+  // source has fewer bytes: it has ended, has failed, or has no more bytes yet.
   bool Fill(std::size_t count);
   // Returns the source's memory, or the buffer. The bytes from the source are those before end_.
   std::span<const std::byte> held() const {

@@ -12,9 +12,9 @@
 
 namespace nettrace::internal {
 
-// Ids that are not far above the number of rows are indices in a vector. A look-up in a hash table
-// would cost several cache misses. All other ids are in a hash table. The memory is therefore
-// proportional to the number of rows.
+// Stores rows in a vector with the id as the index, because a look-up in a hash table would cost
+// several cache misses. Stores rows whose ids are far above the number of rows in a hash table. The
+// memory is therefore proportional to the number of rows.
 //
 // Entry must convert to false if it is default-constructed, else to true.
 template <typename Id, typename Entry>

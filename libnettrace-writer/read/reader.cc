@@ -305,7 +305,8 @@ absl::Status Reader::Impl::Open() {
   return absl::OkStatus();
 }
 
-// Does the part of Open for which the source had no bytes.
+// Continues Open(), which returned before it had read the Trace block because the source had no
+// more bytes yet.
 void Reader::Impl::ContinueOpening() {
   if (!has_header) {
     if (absl::Status opened = Open(); !opened.ok()) {
@@ -398,7 +399,8 @@ void Reader::Impl::FinishStep() {
 }
 
 bool Reader::Impl::NextBlock() {
-  // Threads of V4 and V5 are added without a row that could be charged.
+  // V4 and V5 have no thread rows. FindThread adds a thread when it first occurs, and does not
+  // check the limit of the tables. The call of Charge() checks the limit here.
   if (legacy() && !Charge(0, blocks.position())) return false;
   const bool has_block = blocks.Next(&block);
   is_waiting = blocks.is_waiting();

@@ -13,6 +13,9 @@ namespace nettrace::internal {
 
 class TraceEventRefusal {
  public:
+  // The reader must call these functions in the order of the stream: SeeRow for each metadata row,
+  // SeeMetadataFlush for each flush of metadata, and SeeEmptyEventBlock for each event block
+  // without rows. `offset` is the offset of the block in the stream, in bytes.
   void SeeRow(const EventMetadata& row);
   void SeeMetadataFlush() { universal_events_.StartGeneration(); }
   void SeeEmptyEventBlock(std::uint64_t offset);
