@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 from testing import bench
-from testing import configuration
+from testing.configuration import BENCH, BuildError
 
 
 def main():
@@ -28,20 +28,20 @@ def main():
                         help="print one JSON object per line: bench, case, unit, value, floor, ratio")
     args = parser.parse_args()
     try:
-        benchmarks = bench.find(args.name)
-        bench.BUILD.build_for(benchmarks)
-    except configuration.BuildError as error:
+        benchmarks = bench.find(BENCH, args.name)
+        BENCH.build_for(benchmarks)
+    except BuildError as error:
         print(error, file=sys.stderr)
         return 1
     if not benchmarks:
-        names = ", ".join(benchmark.name for benchmark in bench.find())
+        names = ", ".join(benchmark.name for benchmark in bench.find(BENCH))
         print(f"bench: no benchmark {args.name or ''}; the benchmarks are: {names}", file=sys.stderr)
         return 2
     options = ["--json"] if args.json else []
     worst = 0
     for benchmark in benchmarks:
         status = subprocess.run(
-            bench.command(benchmark, *options), cwd=bench.BUILD.folder, stdin=subprocess.DEVNULL,
+            bench.command(BENCH, benchmark, *options), cwd=BENCH.folder, stdin=subprocess.DEVNULL,
             check=False).returncode
         if status != 0:
             print(f"bench: {benchmark.name} failed with status {status}", file=sys.stderr)

@@ -7,7 +7,6 @@ instructions and runs in the VM; the others run on this machine.
 import json
 import tempfile
 
-from testing import configuration
 from testing import meson
 from testing import processes
 
@@ -18,13 +17,9 @@ class BenchmarkError(Exception):
     """A benchmark that failed or gave no results; the message names it."""
 
 
-# Compiled like the Debian packages.
-BUILD = configuration.GCC
-
-
-def find(name=None):
-    """Returns the benchmarks that a name selects. They need not be built yet."""
-    return named(name, BUILD.registered(kind="benchmarks"))
+def find(build, name=None):
+    """Returns the benchmarks of a configuration that a name selects. They need not be built yet."""
+    return named(name, build.registered(kind="benchmarks"))
 
 
 def named(name, benchmarks):
@@ -42,18 +37,18 @@ def counts_instructions(benchmark):
     return "icount" in benchmark.suites
 
 
-def command(benchmark, *options):
+def command(build, benchmark, *options):
     run_it = [*benchmark.command, *options]
     if not counts_instructions(benchmark):
         return run_it
-    out = BUILD.folder / "vm-out" / benchmark.name
+    out = build.folder / "vm-out" / benchmark.name
     return [meson.SCRIPTS / "vm.py", *meson.vm_options(benchmark), "--timeout", "1200", "--out", out, "--", *run_it]
 
 
-def run(benchmark):
+def run(build, benchmark):
     """Runs the benchmark and returns its results, as dictionaries with KEYS."""
     with tempfile.TemporaryFile("w+") as messages:
-        done = processes.run(command(benchmark, "--json"), cwd=BUILD.folder, stderr=messages)
+        done = processes.run(command(build, benchmark, "--json"), cwd=build.folder, stderr=messages)
         if done.returncode != 0:
             messages.seek(0)
             raise BenchmarkError(f"exit status {done.returncode}; its output:\n{done.stdout}{messages.read()}")

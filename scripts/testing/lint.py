@@ -5,8 +5,9 @@ clang-tidy takes about 4 s for a source, most of it for the headers; eight sourc
 and leaves out the checks that take more than half of the time. Comments, texts, includes, names of namespaces and moves
 of files do not count as changes. If `full` is set, clang-tidy reads each source by itself, with all checks.
 
-The compiler reads each source of the product by itself, because packages are built so. The builds of the other suites
-compile several sources as one, which hides a missing #include. ccache keeps the result.
+The compiler reads sources of the product by themselves, because packages are built so. The builds of the other suites
+compile several sources as one, which hides a missing #include. It reads those that the same commits changed in any way,
+and those that include a header that they changed; if `full` is set, it reads all.
 """
 
 import contextlib
@@ -120,9 +121,12 @@ def _compiled_files(prefix):
 
 
 def _alone(prefix, commands):
-    """Compiles each source of the product by itself, without optimization."""
+    """Compiles sources of the product by themselves, without optimization."""
     folder = configuration.LINT.folder / "alone"
     folder.mkdir(exist_ok=True)
+    chosen = {source for source in commands if source.startswith(PRODUCT)}
+    if not full:
+        chosen &= _touched()
 
     def compile_source(source):
         entry = commands[source]
@@ -132,7 +136,7 @@ def _alone(prefix, commands):
         name = f"{prefix}/compile alone {source}"
         return case.failed(name, done.stdout) if done.returncode != 0 else case.passed(name)
 
-    return processes.in_parallel(compile_source, sorted(source for source in commands if source.startswith(PRODUCT)), WORKERS)
+    return processes.in_parallel(compile_source, sorted(chosen), WORKERS)
 
 
 def _tidy(prefix, commands):
@@ -201,20 +205,40 @@ def _unity_entry(sources, commands, folder):
     return {**first, "file": file, "command": first["command"].replace(f" -c {first['file']}", f" -c {file}")}
 
 
+def _base():
+    """Returns the newest commit that counts as checked; "" if there is none."""
+    newest = int(_git("log", "-1", "--format=%ct"))
+    return _git("rev-list", "-1", f"--before={newest - RECENT_HOURS * 3600}", "HEAD").strip()
+
+
+def _new_sources():
+    """Returns the sources that are not committed yet."""
+    return [name for name in _git("ls-files", "-z", "--others", "--exclude-standard").split("\0")
+            if pathlib.Path(name).suffix in SUFFIXES]
+
+
+def _touched():
+    """Returns the sources that recent commits or the work tree have changed in any way, and the sources that include a
+    header that they have changed. Returns all files if no commit is older."""
+    base = _base()
+    if not base:
+        return set(_tracked())
+    touched = {*(now for _, now in _former_names(base)), *_new_sources()}
+    included = {name.removeprefix("include/") for name in touched if name.endswith(".h")} | touched
+    return touched | {source for source, names in _includes().items() if names & included}
+
+
 def _changed():
     """Returns the sources whose code recent commits or the work tree have changed, and for a changed header one source
     that includes it. Returns all files if no commit is older."""
-    newest = int(_git("log", "-1", "--format=%ct"))
-    base = _git("rev-list", "-1", f"--before={newest - RECENT_HOURS * 3600}", "HEAD").strip()
+    base = _base()
     if not base:
         return set(_tracked())
     namespaces = _namespaces(base)
     pairs = _former_names(base)
     differ = processes.in_parallel(
         lambda pair: pair[1] if _code_differs(base, *pair, namespaces) else None, pairs, WORKERS)
-    new = [name for name in _git("ls-files", "-z", "--others", "--exclude-standard").split("\0")
-           if pathlib.Path(name).suffix in SUFFIXES]
-    changed = {*filter(None, differ), *new}
+    changed = {*filter(None, differ), *_new_sources()}
     return changed | _readers_of({name for name in changed if name.endswith(".h")}, changed)
 
 
@@ -241,11 +265,16 @@ def _namespaces(base):
     return re.compile(rb"\b(?:" + b"|".join(sorted(names)) + rb") ?:: ?") if names else None
 
 
+def _includes():
+    """Returns the names of the headers that each source includes directly."""
+    return {source: set(re.findall(r'^ *# *include "([^"]+)"', (REPOSITORY / source).read_text(), re.MULTILINE))
+            for source in _tracked("*.cc", "*.c")}
+
+
 def _readers_of(headers, chosen):
     """Returns a source for each header, through which clang-tidy reads the header: the source of the same name, else one
     of `chosen` that includes it, else any other that does. A header that no source includes directly has none."""
-    includes = {source: set(re.findall(r'^ *# *include "([^"]+)"', (REPOSITORY / source).read_text(), re.MULTILINE))
-                for source in _tracked("*.cc", "*.c")}
+    includes = _includes()
     readers = set()
     for header in sorted(headers):
         names = {header, header.removeprefix("include/")}

@@ -76,14 +76,14 @@ def _fuzz(build, suite, slowness, prefix, tests):
 
 def _benchmarks(counts):
     """Returns the benchmarks that count instructions, or those that do not."""
-    return [benchmark for benchmark in bench.find() if bench.counts_instructions(benchmark) == counts]
+    return [benchmark for benchmark in bench.find(GCC) if bench.counts_instructions(benchmark) == counts]
 
 
 def _bench(prefix, benchmarks):
     cases = []
     for benchmark in benchmarks:
         try:
-            cases += [case.passed(f"{prefix}/{benchmark.name}: {result['case']}") for result in bench.run(benchmark)]
+            cases += [case.passed(f"{prefix}/{benchmark.name}: {result['case']}") for result in bench.run(GCC, benchmark)]
         except bench.BenchmarkError as error:
             cases.append(case.failed(f"{prefix}/{benchmark.name}", str(error)))
     return cases
@@ -112,9 +112,9 @@ KERNEL, MACHINE, SERVICES, BUSY = 1, 2, 3, 4
 
 # In the order in which the suites run, but those of several lanes run side by side.
 SUITES = [
-    _suite("unit", "the unit tests", DEFAULT, _here, GCC, "unit", slowness=4),
+    _suite("unit", "the unit tests", DEFAULT, _here, GCC, "unit", slowness=4, lane=BUSY),
     _suite("programs", "the programs, the examples and the installed libraries",
-           DEFAULT, _here, GCC, "programs", without=MORE, slowness=4),
+           DEFAULT, _here, GCC, "programs", without=MORE, slowness=4, lane=BUSY),
     _suite("kernel", "perf rings of this machine's kernel if root has tracefs here, else of the VM's kernel",
            DEFAULT, _kernel, GCC, "kernel", without=MORE, in_vm=True, lane=KERNEL),
     _suite("vm", "tests of user_events, in one boot of the VM",
@@ -146,13 +146,13 @@ SUITES = [
            ALL, _here, TSAN, "unit", tags=["threads"], slowness=16, lane=BUSY),
     _suite("programs-tsan", "the tests of programs that run threads, with ThreadSanitizer",
            ALL, _here, TSAN, "programs", tags=["threads"], slowness=16, lane=BUSY),
-    Suite("lint", "each source compiled alone, clang-format, clang-tidy of changed sources (--full: of all), shellcheck, "
-          "pyflakes, mandoc, prose",
+    Suite("lint", "clang-format, shellcheck, pyflakes, mandoc, prose; clang-tidy and separate compilation of changed "
+          "sources (--full: of all)",
           LINT, list, _lint, ALL, lane=BUSY),
     # The times that benchmarks measure here are not used: `./run bench` measures while nothing else runs.
-    Suite("bench-instructions", "each benchmark that counts instructions runs once and gives results", bench.BUILD,
+    Suite("bench-instructions", "each benchmark that counts instructions runs once and gives results", GCC,
           functools.partial(_benchmarks, counts=True), _bench, ALL, in_vm=True, lane=BUSY),
-    Suite("bench", "each other benchmark runs once and gives results", bench.BUILD,
+    Suite("bench", "each other benchmark runs once and gives results", GCC,
           functools.partial(_benchmarks, counts=False), _bench, ALL, lane=KERNEL),
 
     _suite("unit-arm64", "the unit tests for arm64, under qemu-user",
@@ -170,6 +170,8 @@ SUITES = [
     _suite("package-arm64", "the packages for arm64, cross-built; their programs run under qemu-user",
            BY_NAME, _here, GCC, "package-arm64"),
     _suite("package-vm", "the packages under systemd, in the VM", BY_NAME, _here, GCC, "package-vm", in_vm=True),
+    _suite("slow", "tests that take minutes and rarely fail", BY_NAME, _here, GCC, "slow"),
+    _suite("slow-vm", "such tests in the VM", BY_NAME, _in_vm, GCC, "slow-vm", in_vm=True),
     _suite("soak", "hours of exact recordings, and of nettraced under load and kills",
            BY_NAME, _here, GCC, "soak"),
     _suite("soak-vm", "the tests of soak that need the VM", BY_NAME, _in_vm, GCC, "soak-vm", in_vm=True),

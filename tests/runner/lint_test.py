@@ -1,4 +1,4 @@
-"""Tests of the choice of the sources that clang-tidy reads, and of their groups."""
+"""Tests of the choice of the sources that clang-tidy and the compiler read, and of their groups."""
 
 import json
 import subprocess
@@ -122,6 +122,13 @@ def test_a_changed_header_is_read_through_one_source(tree):
     assert {name for name in lint._changed() if name.endswith(".cc")} == {"src/a.cc", "src/e.cc"}
 
 
+def test_changed_sources_and_those_that_include_changed_headers_are_compiled_alone(tree):
+    tree(0, a_h="int a;\n", a_cc='#include "src/a.h"\n', b_cc='#include "src/a.h"\n', c_cc="int c;\n", d_cc="int d;\n")
+    folder = tree(14, a_h="// Comment.\nint a;\n", c_cc="#include <string>\nint c;\n")
+    (folder / "src/new.cc").write_text("int n;\n")
+    assert {name for name in lint._touched() if name.endswith(".cc")} == {"src/a.cc", "src/b.cc", "src/c.cc", "src/new.cc"}
+
+
 def entry_of(source, program):
     return {"directory": str(lint.REPOSITORY / "build-lint"), "file": f"../{source}",
             "command": f"ccache clang++-14 -I.. -o {program}.p/{source}.o -c ../{source}"}
@@ -179,6 +186,10 @@ def test_a_source_that_needs_an_include_of_another_fails(tmp_path, monkeypatch):
     (tmp_path / "test.cc").write_text("no code\n")
     commands = {source: {"directory": str(tmp_path), "file": name, "command": f"c++ -o {name}.o -c {name}"}
                 for source, name in (("tools/a.cc", "a.cc"), ("tools/b.cc", "b.cc"), ("tests/test.cc", "test.cc"))}
+    monkeypatch.setattr(lint, "_touched", lambda: {"tools/b.cc", "tests/test.cc"})
+    monkeypatch.setattr(lint, "full", False)
+    assert [result.name for result in lint._alone("lint", commands)] == ["lint/compile alone tools/b.cc"]
+    monkeypatch.setattr(lint, "full", True)
     good, bad = lint._alone("lint", commands)
     assert (good.name, good.outcome) == ("lint/compile alone tools/a.cc", "passed")
     assert (bad.name, bad.outcome) == ("lint/compile alone tools/b.cc", "failed")

@@ -51,23 +51,30 @@ processes.run(command)
 """
 
 
+def interrupt(text, pids, number):
+    """Starts a run, interrupts it when its four programs are running, and returns its exit status and those of the
+    programs that are still running after it. The start time tells a program from a later one with the same id."""
+    with subprocess.Popen([sys.executable, "-c", text]) as run:
+        try:
+            wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 4)
+            programs = set(map(int, pids.read_text().split()))
+            began = {pid: start for pid, (_, start) in processes.running().items() if pid in programs}
+            run.send_signal(number)
+            status = run.wait(60)
+        finally:
+            run.kill()
+    return status, [pid for pid, (_, start) in processes.running().items() if began.get(pid) == start]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("then", ["wait", "trap 'kill %1; exit' TERM; wait"])
 def test_an_interrupted_run_leaves_no_programs(tmp_path, number, then):
     pids = tmp_path / "pids"
-    with subprocess.Popen([sys.executable, "-c", RUN.format(scripts=str(SCRIPTS), pids=pids, then=then)]) as run:
-        wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 4)
-        run.send_signal(number)
-        assert run.wait(60) == 128 + number
-    assert [pid for pid in pids.read_text().split() if int(pid) in processes.running()] == []
+    assert interrupt(RUN.format(scripts=str(SCRIPTS), pids=pids, then=then), pids, number) == (128 + number, [])
 
 
 def test_a_program_that_ignores_sigterm_is_killed(tmp_path):
     pids = tmp_path / "pids"
     text = RUN.format(scripts=str(SCRIPTS), pids=pids, then="trap : TERM; while :; do wait; done")
     text = text.replace("processes.end_when_interrupted()", "processes.GRACE = 1; processes.end_when_interrupted()")
-    with subprocess.Popen([sys.executable, "-c", text]) as run:
-        wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 4)
-        run.terminate()
-        assert run.wait(60) == 128 + signal.SIGTERM
-    assert [pid for pid in pids.read_text().split() if int(pid) in processes.running()] == []
+    assert interrupt(text, pids, signal.SIGTERM) == (128 + signal.SIGTERM, [])

@@ -62,28 +62,34 @@ def _name(test):
 
 
 def more(case):
-    """Marks a slower case. The option --quick leaves it out; the option --more runs only such cases."""
-    case.takes_longer = True
+    """Marks a slower case, which only the option --more runs."""
+    case.part = "--more"
+    return case
+
+
+def slow(case):
+    """Marks a case that takes a minute or more, which only the option --slow runs."""
+    case.part = "--slow"
     return case
 
 
 class Loader(unittest.TestLoader):
-    """Loads the cases for which `takes_longer` matches; all cases if it is None."""
-    takes_longer = None
+    """Loads the cases that are marked for the option `part`; all cases if it is None."""
+    part = None
 
     def getTestCaseNames(self, testCaseClass):
         return [name for name in super().getTestCaseNames(testCaseClass)
-                if self.takes_longer in (None, hasattr(getattr(testCaseClass, name), "takes_longer"))]
+                if self.part in (None, getattr(getattr(testCaseClass, name), "part", "--quick"))]
 
 
 def run_cases(require=lambda: None):
     """Ends the script like `main`, with the cases of its unittest classes, if `require` does not raise Skipped. Prints
     `skipped case NAME: REASON` for each skipped case, which the test runner counts."""
     loader = Loader()
-    for option, takes_longer in (("--quick", False), ("--more", True)):
+    for option in ("--quick", "--more", "--slow"):
         if option in sys.argv:
             sys.argv.remove(option)
-            loader.takes_longer = takes_longer
+            loader.part = option
 
     def check():
         require()

@@ -132,6 +132,7 @@ class FaultsTest(unittest.TestCase):
         disk.fill(self.mounted("flaky", "-o", "sync", disk.device))
         self.check_suspends_and_goes_on("flaky", disk.fail, disk.mend, "Input/output error")
 
+    @script.more
     def test_the_folder_of_a_session_is_removed(self):
         daemon.start(daemon.session("gone"), daemon.session("steady"))
         self.load()
@@ -149,6 +150,7 @@ class FaultsTest(unittest.TestCase):
         self.assertEqual([len(shown) for shown in recorded.by_pid.values()], [0, 400, 400])
         self.check_exact("steady", lossy=False)
 
+    @script.more
     def test_tracefs_is_unmounted(self):
         daemon.start(daemon.session("steady"))
         self.load()

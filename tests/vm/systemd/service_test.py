@@ -175,7 +175,7 @@ class ServiceTest(unittest.TestCase):
         recorded = self.check_hang("hung", lambda: daemon.kill(signal.SIGSTOP))
         self.assertTrue(commands.info(daemon.NETTRACE, recorded.files[0])["complete"])
 
-    @script.more
+    @script.slow
     def test_one_drain_that_hangs_is_noticed(self):
         def stop_one():
             with threads.stopped(daemon.main_pid(), "capture"):
@@ -255,7 +255,7 @@ class ServiceTest(unittest.TestCase):
         daemon.systemctl("stop", daemon.UNIT)
         self.assertEqual(len(daemon.Recorded(self, "pattern", load.wait()).shown), 400)
 
-    @script.more
+    @script.slow
     def test_a_unit_is_recorded_whenever_it_runs(self):
         unit = pathlib.Path("/run/systemd/system/target.service")
         unit.write_text("[Service]\nType=oneshot\nDynamicUser=yes\nSupplementaryGroups=user_events\n"
@@ -285,7 +285,7 @@ class ServiceTest(unittest.TestCase):
 
     # Services with rings
 
-    @script.more
+    @script.slow
     def test_socket_unit_stays_while_nettraced_restarts(self):
         drop_in = pathlib.Path("/run/systemd/system/nettraced.socket.d/test.conf")
         drop_in.parent.mkdir(parents=True)
@@ -314,7 +314,7 @@ class ServiceTest(unittest.TestCase):
 
     # Access rights
 
-    @script.more
+    @script.slow
     def test_rights_of_the_guide_give_names_to_kernel_functions(self):
         def record():
             """Records samples of CPU time. Returns the warnings of the status, and the frames in the kernel."""
@@ -367,7 +367,7 @@ class ServiceTest(unittest.TestCase):
                 self.assertEqual(done.returncode == 0, may, done)
                 self.assertEqual(bool(done.stderr), not may, done)
 
-    @script.more
+    @script.slow
     def test_control_is_for_groups(self):
         look = (["list"], ["status"], ["status", "boot", "--json"], ["metrics"], ["wait", "boot"], ["tail", "boot"])
         change = (["rotate", "boot"], ["stop", "boot"], ["start", "boot"], ["reload"])
