@@ -22,14 +22,15 @@ steps = []
 SYSTEMD_FILES = "tests/vm/systemd/files"
 
 
-def run_here(build, suite, tests, prefix, slowness=1):
-    """Returns the cases of `tests`, which are built and registered in `suite`; `slowness` multiplies their time
-    limits."""
+def run_here(build, suite, tests, prefix, slowness=1, gtest_filter=None):
+    """Returns the cases of `tests`, which are built and registered in `suite`; `slowness` multiplies their time limits.
+    `gtest_filter` selects cases of GoogleTest programs."""
     # For Meson, an empty list of names means all tests of the suite.
     if not tests:
         return []
     logbase = build.folder / "meson-logs" / f"testlog-{prefix}"
-    return _run(build, tests, prefix, logbase, [*build.inside, *_command(build, suite, tests, logbase), "-t", str(slowness)])
+    environment = ["env", f"GTEST_FILTER={gtest_filter}"] if gtest_filter else []
+    return _run(build, tests, prefix, logbase, [*build.inside, *environment, *_command(build, suite, tests, logbase), "-t", str(slowness)])
 
 
 def run_in_vm(build, suite, tests, prefix, one_boot=False):

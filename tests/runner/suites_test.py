@@ -1,5 +1,6 @@
 """Tests of the choice and order of suites, and of the builds that they need."""
 
+import re
 import time
 import types
 
@@ -93,6 +94,23 @@ def test_longer_tests_under_systemd_are_a_suite(monkeypatch):
     monkeypatch.setattr(suite.build, "registered", lambda _suite: registered)
     assert {suite.name: [program.name for program in suite.programs()] for suite in suites.SUITES
             if suite.name in ("vm", "vm-systemd", "vm-more")} == {"vm": ["systemd"], "vm-systemd": ["more systemd"], "vm-more": ["more"]}
+
+
+@pytest.mark.parametrize("wanted", [None, "Writer*"])
+def test_unit_asan_leaves_repetitive_cases_out_unless_cases_are_named(wanted, monkeypatch):
+    [suite] = [suite for suite in suites.SUITES if suite.name == "unit-asan"]
+    filters = []
+    monkeypatch.setattr(suites.meson, "run_here", lambda *arguments: filters.append(arguments[-1]))
+    monkeypatch.setenv("GTEST_FILTER", wanted or "")
+    suite.run("unit-asan", [])
+    if wanted:
+        assert filters == [wanted]
+        return
+    sources = "".join(path.read_text() for path in (suites.REPETITIVE.parent).rglob("*.cc"))
+    names = filters[0].removeprefix("-").split(":")
+    assert len(names) > 20
+    for name in names:
+        assert re.search(rf"\bTEST(_F)?\({name.replace('.', ', ')}\)", sources), name
 
 
 def lanes_of(chosen):

@@ -32,9 +32,11 @@ constexpr std::size_t kMaxNoteParts = 16;  // segments, or sections, that are se
 constexpr std::size_t kChunk = std::size_t{64} << 10;  // bytes that are read at a time
 constexpr std::size_t kMaxAliases = 8;                 // names that are compared for a function
 constexpr std::uint64_t kMaxChecked = std::uint64_t{2} << 30;  // bytes of a file for Checksum
-// Maximum number of pairs of a symbol and an address in it that one look-up checks. Only a file
-// whose symbols overlap each other many times reaches the maximum.
-constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 27;
+// A look-up checks at most this many pairs of a symbol and an address in it: kMinSteps, and
+// kStepsOfAddress for each address. Only a file whose symbols overlap each other many times reaches
+// the maximum.
+constexpr std::uint64_t kMinSteps = std::uint64_t{1} << 20;
+constexpr std::uint64_t kStepsOfAddress = 64;
 
 template <typename T>
 T Reversed(T value) {
@@ -372,7 +374,10 @@ std::optional<std::uint32_t> ElfFile::Checksum() const {
 class ElfFile::Lookup {
  public:
   explicit Lookup(std::span<const std::uint64_t> addresses)
-      : addresses_(addresses), found_(addresses.size()), nearest_(addresses.size()) {}
+      : addresses_(addresses),
+        found_(addresses.size()),
+        nearest_(addresses.size()),
+        steps_left_(kMinSteps + kStepsOfAddress * addresses.size()) {}
 
   // Adds a function. `end_of_code` is the address after the executable section that contains it; 0
   // if none does. `names` is the string table that contains its name.
@@ -384,7 +389,8 @@ class ElfFile::Lookup {
     if (symbol.size == 0) return;
     for (std::size_t i = IndexOf(symbol.address); i < addresses_.size() && addresses_[i] <= last;
          ++i) {
-      if (++steps_ > kMaxSteps) return;
+      if (steps_left_ == 0) return;
+      --steps_left_;
       Offer({symbol.address, last, {}}, alias, &found_[i]);
     }
   }
@@ -513,7 +519,7 @@ class ElfFile::Lookup {
   std::span<const std::uint64_t> addresses_;
   std::vector<Candidate> found_;
   std::vector<Nearest> nearest_;
-  std::uint64_t steps_ = 0;
+  std::uint64_t steps_left_;
 };
 
 std::uint64_t ElfFile::EndOfCode(const Symbol& symbol) const {

@@ -205,7 +205,7 @@ TEST_F(ElfFileTest, BoundsTheTimeOfOverlappingSymbols) {
     contents.symbols.push_back({"f", 0x401000, 1 << 20});
   }
   std::vector<std::uint64_t> addresses;
-  for (std::uint64_t i = 0; i < 200000; ++i) addresses.push_back(0x401000 + i);
+  for (std::uint64_t i = 0; i < 100000; ++i) addresses.push_back(0x401000 + i);
   const auto file = OpenElf(contents);
   const Functions found = file->FindFunctions(addresses);
   EXPECT_EQ(found.functions.size(), 1u);
