@@ -53,7 +53,7 @@ processes.run(command)
 
 def interrupt(text, pids, number):
     """Starts a run, interrupts it when its four programs are running, and returns its exit status and those of the
-    programs that are still running after it. The start time tells a program from a later one with the same id."""
+    programs that are still running after it. A later process with the same id has another start time."""
     with subprocess.Popen([sys.executable, "-c", text]) as run:
         try:
             wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 4)
