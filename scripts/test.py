@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Builds and runs test suites: by default those that show that the system works, with --all all suites except those
-that run only by name, or the named suites. A name also selects the suites that begin with it: vm selects vm,
-vm-systemd, vm-more, vm-asan and vm-tsan.
+that run only by name, or the named suites. A name also selects the suites that begin with it, except those that run
+only by name: vm selects vm, vm-systemd, vm-more and vm-asan.
 
 The last line of output is "N passed, N failed, N skipped". The lines above it list the failed cases, and the skipped
 cases with the reasons.

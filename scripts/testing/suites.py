@@ -114,8 +114,8 @@ def _suite(name, what, when, run, build, suite, *, tags=(), without=None, slowne
 
 
 # Lanes. The tests of the kernel and of services in the VM mostly wait, so that other lanes can use the processors. Tests
-# and benchmarks that record events of this machine's kernel (kernel, conformance-more, bench) never run side by side,
-# because some check that no other process writes these events.
+# that record events of this machine's kernel (kernel, conformance-more) never run side by side, because some check that
+# no other process writes these events.
 KERNEL, MACHINE, SERVICES, BUSY = 1, 2, 3, 4
 
 # In the order in which the suites run, but those of several lanes run side by side.
@@ -141,8 +141,6 @@ SUITES = [
            ALL, _in_vm, GCC, "vm", tags=[MORE], without="systemd", in_vm=True, lane=MACHINE),
     _suite("vm-asan", "the tests of vm in the suite asan with the sanitizers of unit-asan",
            ALL, _in_vm, ASAN, "vm", tags=["asan"], in_vm=True, lane=MACHINE),
-    _suite("vm-tsan", "the tests of vm in the suite tsan, with ThreadSanitizer",
-           ALL, _in_vm, TSAN, "vm", tags=["tsan"], in_vm=True, lane=MACHINE),
     _suite("programs-more", "the tests of programs that take longer",
            ALL, _here, GCC, "programs", tags=[MORE], slowness=4, lane=BUSY),
     _suite("unit-asan", "the unit tests with AddressSanitizer and UndefinedBehaviorSanitizer",
@@ -152,16 +150,11 @@ SUITES = [
     _suite("fuzz", "each fuzzer: its corpus, then 2 s of new inputs", ALL, _fuzz, ASAN, "fuzz", lane=BUSY),
     _suite("unit-tsan", "the unit tests that run threads, with ThreadSanitizer",
            ALL, _here, TSAN, "unit", tags=["threads"], slowness=16, lane=BUSY),
-    _suite("programs-tsan", "the tests of programs that run threads, with ThreadSanitizer",
-           ALL, _here, TSAN, "programs", tags=["threads"], slowness=16, lane=BUSY),
     Suite("lint", "clang-format, shellcheck, pyflakes, mandoc, prose; clang-tidy and separate compilation of changed "
           "sources (--full: of all)",
           LINT, list, _lint, ALL, lane=BUSY),
-    # The times that benchmarks measure here are not used: `./run bench` measures while nothing else runs.
     Suite("bench-instructions", "each benchmark that counts instructions runs once and gives results", GCC,
           functools.partial(_benchmarks, counts=True), _bench, ALL, in_vm=True, lane=BUSY),
-    Suite("bench", "each other benchmark runs once and gives results", GCC,
-          functools.partial(_benchmarks, counts=False), _bench, ALL, lane=KERNEL),
 
     _suite("unit-arm64", "the unit tests for arm64, under qemu-user",
            BY_NAME, _here, CROSS["arm64"], "unit", slowness=20),
@@ -178,6 +171,13 @@ SUITES = [
     _suite("package-arm64", "the packages for arm64, cross-built; their programs run under qemu-user",
            BY_NAME, _here, GCC, "package-arm64"),
     _suite("package-vm", "the packages under systemd, in the VM", BY_NAME, _here, GCC, "package-vm", in_vm=True),
+    Suite("bench", "each other benchmark runs once and gives results", GCC,
+          functools.partial(_benchmarks, counts=False), _bench, BY_NAME),
+    # Only these need whole programs with ThreadSanitizer, which takes minutes to compile.
+    _suite("programs-tsan", "the tests of programs that run threads, with ThreadSanitizer",
+           BY_NAME, _here, TSAN, "programs", tags=["threads"], slowness=16),
+    _suite("vm-tsan", "the tests of vm in the suite tsan, with ThreadSanitizer",
+           BY_NAME, _in_vm, TSAN, "vm", tags=["tsan"], in_vm=True),
     _suite("slow", "tests that take minutes and rarely fail", BY_NAME, _here, GCC, "slow"),
     _suite("slow-vm", "such tests in the VM", BY_NAME, _in_vm, GCC, "slow-vm", in_vm=True),
     _suite("soak", "hours of exact recordings, and of nettraced under load and kills",
@@ -188,9 +188,10 @@ SUITES = [
 
 def named(name):
     """Returns the suites that a name on the command line selects: the suite with this name, and all suites that begin
-    with it. Suites that run only by name are left out if the others do not."""
+    with it. If some of them do not run only by name, the longer names that do are left out."""
     meant = [suite for suite in SUITES if suite.name == name or suite.name.startswith(name + "-")]
-    return [suite for suite in meant if suite.when != BY_NAME] or meant
+    return [suite for suite in meant if suite.name == name or suite.when != BY_NAME
+            or all(other.when == BY_NAME for other in meant)]
 
 
 def choose(names, everything=False):
