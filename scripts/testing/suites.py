@@ -145,8 +145,6 @@ SUITES = [
            ALL, _here, GCC, "programs", tags=[MORE], slowness=4, lane=BUSY),
     _suite("unit-asan", "the unit tests with AddressSanitizer and UndefinedBehaviorSanitizer",
            ALL, _without_repetition, ASAN, "unit", slowness=16, lane=BUSY),
-    _suite("programs-asan", "programs and programs-more with the same sanitizers",
-           ALL, _here, ASAN, "programs", slowness=16, lane=BUSY),
     _suite("fuzz", "each fuzzer: its corpus, then 2 s of new inputs", ALL, _fuzz, ASAN, "fuzz", lane=BUSY),
     _suite("unit-tsan", "the unit tests that run threads, with ThreadSanitizer",
            ALL, _here, TSAN, "unit", tags=["threads"], slowness=16, lane=BUSY),
@@ -173,7 +171,10 @@ SUITES = [
     _suite("package-vm", "the packages under systemd, in the VM", BY_NAME, _here, GCC, "package-vm", in_vm=True),
     Suite("bench", "each other benchmark runs once and gives results", GCC,
           functools.partial(_benchmarks, counts=False), _bench, BY_NAME),
-    # Only these need whole programs with ThreadSanitizer, which takes minutes to compile.
+    # Only these need whole programs with a sanitizer. They take minutes to compile, and seconds to end: LeakSanitizer and
+    # UndefinedBehaviorSanitizer start llvm-symbolizer to compare a finding with their lists of known ones.
+    _suite("programs-asan", "programs and programs-more with the sanitizers of unit-asan",
+           BY_NAME, _here, ASAN, "programs", slowness=16),
     _suite("programs-tsan", "the tests of programs that run threads, with ThreadSanitizer",
            BY_NAME, _here, TSAN, "programs", tags=["threads"], slowness=16),
     _suite("vm-tsan", "the tests of vm in the suite tsan, with ThreadSanitizer",

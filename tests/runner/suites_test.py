@@ -12,7 +12,7 @@ from testing.configuration import BuildError
 
 DEFAULT = ["unit", "programs", "kernel", "vm", "conformance"]
 MORE = ["kernel-more", "conformance-more", "runner", "vm-systemd", "vm-more", "vm-asan", "programs-more", "unit-asan",
-        "programs-asan", "fuzz", "unit-tsan", "lint", "bench-instructions"]
+        "fuzz", "unit-tsan", "lint", "bench-instructions"]
 
 
 def names(chosen):
@@ -37,7 +37,7 @@ def test_named_suites_run_once_in_the_order_of_the_list():
 
 def test_a_name_means_itself_and_what_it_begins():
     assert named("lint") == ["lint"]
-    assert named("programs") == ["programs", "programs-more", "programs-asan"]
+    assert named("programs") == ["programs", "programs-more"]
     assert named("package")[:2] == ["package", "package-root"]
     assert named("bench") == ["bench-instructions", "bench"]
 
