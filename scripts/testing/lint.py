@@ -6,8 +6,8 @@ and leaves out the checks that take more than half of the time. Comments, texts,
 of files do not count as changes. If `full` is set, clang-tidy reads each source by itself, with all checks.
 
 The compiler reads sources of the product by themselves, because packages are built so. The builds of the other suites
-compile several sources as one, which hides a missing #include. It reads those that the same commits changed in any way,
-and those that include a header that they changed; if `full` is set, it reads all.
+compile several sources as one, which hides a missing #include. It reads those in which the same commits changed more
+than comments, and those that include such a header; if `full` is set, it reads all.
 """
 
 import contextlib
@@ -211,19 +211,29 @@ def _base():
     return _git("rev-list", "-1", f"--before={newest - RECENT_HOURS * 3600}", "HEAD").strip()
 
 
-def _new_sources():
-    """Returns the sources that are not committed yet."""
-    return [name for name in _git("ls-files", "-z", "--others", "--exclude-standard").split("\0")
-            if pathlib.Path(name).suffix in SUFFIXES]
+def _differing(base, code):
+    """Returns the sources for which `code` returns something else than for the former source in the commit, and those
+    that are not committed yet."""
+    def differs(pair):
+        former, name = pair
+        before = subprocess.run(["git", "-c", "safe.directory=*", "show", f"{base}:{former}"], cwd=REPOSITORY,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        return before.returncode != 0 or code(before.stdout) != code((REPOSITORY / name).read_bytes())
+
+    pairs = _former_names(base)
+    found = processes.in_parallel(differs, pairs, WORKERS)
+    new = [name for name in _git("ls-files", "-z", "--others", "--exclude-standard").split("\0")
+           if pathlib.Path(name).suffix in SUFFIXES]
+    return {*(name for (_, name), is_other in zip(pairs, found) if is_other), *new}
 
 
 def _touched():
-    """Returns the sources that recent commits or the work tree have changed in any way, and the sources that include a
-    header that they have changed. Returns all files if no commit is older."""
+    """Returns the sources in which recent commits or the work tree have changed more than comments, and the sources that
+    include such a header. Returns all files if no commit is older."""
     base = _base()
     if not base:
         return set(_tracked())
-    touched = {*(now for _, now in _former_names(base)), *_new_sources()}
+    touched = _differing(base, _without_comments)
     included = {name.removeprefix("include/") for name in touched if name.endswith(".h")} | touched
     return touched | {source for source, names in _includes().items() if names & included}
 
@@ -235,10 +245,7 @@ def _changed():
     if not base:
         return set(_tracked())
     namespaces = _namespaces(base)
-    pairs = _former_names(base)
-    differ = processes.in_parallel(
-        lambda pair: pair[1] if _code_differs(base, *pair, namespaces) else None, pairs, WORKERS)
-    changed = {*filter(None, differ), *_new_sources()}
+    changed = _differing(base, lambda source: _code(source, namespaces))
     return changed | _readers_of({name for name in changed if name.endswith(".h")}, changed)
 
 
@@ -284,11 +291,8 @@ def _readers_of(headers, chosen):
     return readers
 
 
-def _code_differs(base, former, name, namespaces):
-    """Returns whether the code of the file differs from that of the former file in the commit."""
-    before = subprocess.run(["git", "-c", "safe.directory=*", "show", f"{base}:{former}"], cwd=REPOSITORY,
-                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-    return before.returncode != 0 or _code(before.stdout, namespaces) != _code((REPOSITORY / name).read_bytes(), namespaces)
+def _without_comments(source):
+    return TOKENS.sub(lambda token: b" " if token[0].startswith((b"//", b"/*")) else token[0], source).split()
 
 
 def _code(source, namespaces):

@@ -123,8 +123,9 @@ def test_a_changed_header_is_read_through_one_source(tree):
 
 
 def test_changed_sources_and_those_that_include_changed_headers_are_compiled_alone(tree):
-    tree(0, a_h="int a;\n", a_cc='#include "src/a.h"\n', b_cc='#include "src/a.h"\n', c_cc="int c;\n", d_cc="int d;\n")
-    folder = tree(14, a_h="// Comment.\nint a;\n", c_cc="#include <string>\nint c;\n")
+    tree(0, a_h="int a;\n", a_cc='#include "src/a.h"\n', b_cc='#include "src/a.h"\n', c_cc="int c;\n", d_cc="int d;\n",
+         e_h="int e;\n", e_cc='#include "src/e.h"\n')
+    folder = tree(14, a_h="#include <map>\nint a;\n", c_cc="#include <string>\nint c;\n", e_h="// Comment.\nint e;\n")
     (folder / "src/new.cc").write_text("int n;\n")
     assert {name for name in lint._touched() if name.endswith(".cc")} == {"src/a.cc", "src/b.cc", "src/c.cc", "src/new.cc"}
 
