@@ -212,8 +212,8 @@ def _base():
 
 
 def _differing(base, code):
-    """Returns the sources for which `code` returns something else than for the former source in the commit, and those
-    that are not committed yet."""
+    """Returns the sources for which `code` has another result than for the former source in the commit, and those that
+    are not committed yet."""
     def differs(pair):
         former, name = pair
         before = subprocess.run(["git", "-c", "safe.directory=*", "show", f"{base}:{former}"], cwd=REPOSITORY,
