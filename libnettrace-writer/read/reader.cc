@@ -165,7 +165,7 @@ struct Reader::Impl {
   bool ended = false;
   bool has_header = false;
   bool has_trace = false;   // the Trace block, or its error, was read
-  bool is_waiting = false;  // for bytes of the source
+  bool is_waiting = false;  // the source has no more bytes yet
   Event event;
   KnownThread* event_capture_thread = nullptr;
   Labels legacy_labels;

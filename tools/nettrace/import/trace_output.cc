@@ -47,8 +47,8 @@ nettrace::WriterOptions OptionsFor(EventOrder order) {
   options.first_thread_index =
       nettrace::ThreadIndex{nettrace::internal::traceevent::kMinRemovableThreadIndex};
   if (order == EventOrder::kAny) {
-    // With this order, the file has no sequence points that free labels. The limits must therefore
-    // be large enough for all labels of the file.
+    // Events may be in any order, so the file has no sequence points within it. Only sequence
+    // points free labels, so the limits must be large enough for all labels of the file.
     options.max_labels = 1 << 20;
     options.max_label_bytes = std::size_t{256} << 20;
   }

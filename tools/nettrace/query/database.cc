@@ -17,8 +17,8 @@ namespace {
 constexpr char kOnlyReads[] = "a query can only read, with SELECT";
 constexpr char kRemedy[] = "nettrace-query(1) has the tables, columns and examples";
 
-// Statements that set up the connection. LIMIT keeps SQLite from replacing a view by its table, so
-// that it indexes the rows of the view in a join.
+// Statements that set up the connection. Without LIMIT, SQLite would replace each view by its table
+// in a query. With LIMIT, SQLite stores the rows of the view and can index them for a join.
 constexpr char kSetup[] =
     "PRAGMA temp_store = FILE;"
     "PRAGMA cache_size = -8192;"  // KiB; also the memory for sorting

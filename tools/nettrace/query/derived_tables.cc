@@ -34,7 +34,7 @@ class RowCursor : public Cursor {
     Forget();
     rows_.clear();
     row_ = 0;
-    reading_.reset();  // so that it does not count as a reader
+    reading_.reset();  // ends the previous reading, which counts as a reader
     ASSIGN_OR_RETURN(reading_, inputs_.Open());
     is_read_to_end_ = false;
     return ReadRow();
@@ -280,7 +280,7 @@ constexpr ColumnFacts kProcessColumns[] = {
 
 class ProcessCursor : public RowCursor<Process> {
  public:
-  // Maximum number of processes that are counted at a time.
+  // Maximum number of processes in processes_. Events of further processes are not counted.
   static constexpr std::size_t kMaxProcesses = 65536;
 
   using RowCursor::RowCursor;

@@ -273,7 +273,7 @@ absl::Status EventCursor::Start(const Conditions& conditions) {
   const bool reads_on =
       conditions.number && reading_ != nullptr && reading_->number() <= *conditions.number;
   if (!reads_on) {
-    reading_.reset();  // so that it does not count as a reader
+    reading_.reset();  // ends the previous reading, which counts as a reader
     ASSIGN_OR_RETURN(reading_, inputs_.Open());
     is_read_to_end_ = false;
   } else if (reading_->number() == *conditions.number && !is_read_to_end_ && Meets()) {

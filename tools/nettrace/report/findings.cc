@@ -23,7 +23,8 @@ constexpr std::uint64_t kLeastDurations = 100;  // minimum durations, to judge t
 constexpr std::uint64_t kLeastGaps = 50;        // minimum gaps of a kind, to judge a silence
 constexpr double kLeastOfPart = 50;      // minimum durations in a part of the time, for percentiles
 constexpr std::size_t kLeastTimes = 16;  // minimum number of parts of the time, to judge a change
-// A process that ends has a sentence if it lived at least for this part of the recording.
+// The end of a process has a separate finding if the process lived at least for
+// 1 / kPartOfLongLife of the recording.
 constexpr std::uint64_t kPartOfLongLife = 10;
 constexpr double kTrend = 0.7;  // absolute value of TrendOf that random values do not reach
 // If at most this fraction of the durations exceeds 1.4 times the usual 99th percentile, the
@@ -147,7 +148,7 @@ class Finder {
                                          std::size_t together) const;
   void AddRates();
   void AddProcesses();
-  // Returns the least time of a life that has a sentence, in ticks.
+  // Returns the minimum length, in ticks, of a life whose end has a separate finding.
   std::uint64_t LongLife() const;
   bool IsLong(const ProcessLife& life) const;
   // Returns the life in which a process began again, or nullptr. `restarts` are the lives that this
@@ -549,7 +550,7 @@ std::optional<Finder::DurationChange> Finder::FindTrend(
     const Durations& row, std::span<const DurationsOverTime::Part> parts, double percent,
     double least, std::size_t together) const {
   std::vector<double> values;
-  std::vector<std::size_t> numbers;  // the parts that have the values
+  std::vector<std::size_t> numbers;  // for each value, the index of its part
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (static_cast<double>(parts[i].count) < kLeastOfPart / 2) continue;
     values.push_back(parts[i].Percentile(percent));

@@ -426,7 +426,7 @@ std::string Page::Findings() const {
     if (finding.kind) absl::StrAppend(&address, "&kind=", *finding.kind);
     if (finding.process) absl::StrAppend(&address, "&process=", *finding.process);
     if (finding.provider) {
-      // In an address of the page, the index of a provider's first kind stands for the provider.
+      // In the fragment of the page's URL, a provider is the index of its first kind of events.
       const auto first = std::find_if(
           model_.kinds().begin(), model_.kinds().end(),
           [&](const Kind& kind) { return kind.provider == model_.providers()[*finding.provider]; });

@@ -32,9 +32,9 @@ namespace {
 // The current request. The function that libdebuginfod calls has no other access to it.
 struct Request {
   absl::Time end;             // time at which MustStop ends it
-  long max_bytes = 0;         // of the response
-  bool is_overdue = false;    // it has ended because of its time
-  bool is_too_large = false;  // or because of the size of the response
+  long max_bytes = 0;         // maximum size of the response
+  bool is_overdue = false;    // MustStop has ended it because of `end`
+  bool is_too_large = false;  // MustStop has ended it because of `max_bytes`
 } request;
 
 // libdebuginfod calls this function about once a second, and stops if it does not return 0. `done`
