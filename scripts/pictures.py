@@ -26,7 +26,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 WIDTH, GAP = 208, 92  # Width of a column; space between columns.
 LINE, PADDING, ROW_GAP = 19, 12, 40
 MARGIN = 8
-CHARACTER = 8.6  # The mean width in a wide font.
+CHARACTER = 8.6  # Mean width of a character in a wide font.
 
 STYLE = """\
 text { font: 14px system-ui, "Noto Sans", "DejaVu Sans", sans-serif; text-anchor: middle; fill: #1b1f24; }

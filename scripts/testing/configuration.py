@@ -39,8 +39,8 @@ class Program:
 
 
 class Configuration:
-    """`inside` is the command that runs other commands in an environment with what this configuration needs; None: they
-    run on this machine."""
+    """A build folder and its options for Meson. `inside` is a command that runs the commands of the build in another
+    environment, such as a Debian root for another architecture. Without it, they run on this machine."""
 
     def __init__(self, name, compiler, *options, inside=()):
         self.folder = REPOSITORY / f"build-{name}"
@@ -49,8 +49,9 @@ class Configuration:
         self.wall = self.cpu = 0.0  # Time of this run for configuring and compiling, in s.
         self._configured = False
         self._compiler = compiler
-        # Debug information has line numbers only: the rest would add a quarter to the compile time. A unity file includes
-        # sources by absolute paths, which __FILE__ would show: no checkout could use the cached tests of another.
+        # Debug information has line numbers only: the rest would add a quarter to the compile time. A unity file
+        # includes sources by absolute paths. Without the prefix map, __FILE__ would contain them, and object files of
+        # tests would differ between checkouts, so that ccache could not share them.
         arguments = ["-g1", f"-fmacro-prefix-map={self.folder}/../="]
         self._options = ["-Dtests=true", "-Dwerror=true", f"-Dc_args={arguments}", f"-Dcpp_args={arguments}", *UNITY,
                          *options]

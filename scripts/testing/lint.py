@@ -1,13 +1,14 @@
 """Checks of the sources: clang-format, clang-tidy, shellcheck, pyflakes, mandoc, ELF files, and the words of texts.
 
-clang-tidy takes about 4 s for a source, most of it for the headers; eight sources of a program that it reads as one take
-7 s. So it reads sources in groups, only those whose code changed in the work tree and in the commits of the last hours,
-and leaves out the checks that take more than half of the time. Comments, texts, includes, names of namespaces and moves
-of files do not count as changes. If `full` is set, clang-tidy reads each source by itself, with all checks.
+clang-tidy takes about 4 s for a source, most of it for the headers. A file that includes eight sources of a program
+takes only 7 s, so clang-tidy reads sources in groups. It reads only sources whose code changed in the work tree or in
+the commits of the last hours. Changes of comments, texts, includes, names of namespaces and paths do not count. The
+checks that take more than half of the time are left out. If `full` is set, clang-tidy reads each source by itself, with
+all checks.
 
 The compiler reads sources of the product by themselves, because packages are built so. The builds of the other suites
-compile several sources as one, which hides a missing #include. It reads those in which the same commits changed more
-than comments, and those that include such a header; if `full` is set, it reads all.
+compile several sources as one, which hides a missing #include. The compiler reads a source if the work tree or the same
+commits changed more than comments in it or in a header that it includes. If `full` is set, it reads all sources.
 """
 
 import contextlib
@@ -37,7 +38,7 @@ TOKENS = re.compile(rb"""//[^\n]*|/\*.*?\*/|(?P<text>R"(?P<end>[^()\\\s]*)\(.*?\
                     rb"""|(?!R")[A-Za-z_]\w*|\d(?:'?[\w.])*|'(?:[^'\\\n]|\\.)+'""", re.DOTALL)
 NAMES_OF_TESTS = re.compile(rb"\bTEST(_F|_P)? ?\([^()]*\)")
 INCLUDES = re.compile(rb"^ *# *include\b.*$", re.MULTILINE)
-# The macro that a header's name determines.
+# Include guards, which change if a header moves.
 GUARDS = re.compile(rb"^(# *(?:ifndef|define)) \w+_H_$", re.MULTILINE)
 NAMESPACES = re.compile(rb"^(?:inline )?namespace ([a-z_:]+) \{", re.MULTILINE)
 # Braces at the end of a source, which close its namespaces.
@@ -177,8 +178,9 @@ def _settings():
 
 
 def _groups(sources, commands, folder):
-    """Returns the sources in groups of the same program or library, folder and language. A group of several sources has a
-    file that includes them. Names clash more often between folders."""
+    """Returns the sources in groups of the same program or library, folder and language. For a group of several
+    sources, writes a file that includes them. Sources of different folders are not in one group, because their names
+    clash more often."""
     by_program = {}
     for source in sources:
         # Meson has a folder for the objects of each program.
@@ -212,8 +214,8 @@ def _base():
 
 
 def _differing(base, code):
-    """Returns the sources for which `code` has another result than for the former source in the commit, and those that
-    are not committed yet."""
+    """Returns the sources that are not committed yet, and those for which the result of the function `code` differs
+    from its result for the same source in the commit `base`."""
     def differs(pair):
         former, name = pair
         before = subprocess.run(["git", "-c", "safe.directory=*", "show", f"{base}:{former}"], cwd=REPOSITORY,
@@ -301,7 +303,7 @@ def _code(source, namespaces):
     code = TOKENS.sub(lambda token: b" " if token[0].startswith((b"//", b"/*")) else b'""' if token["text"] else token[0],
                       GUARDS.sub(rb"\1 H_", INCLUDES.sub(b"", source)))
     code = b" ".join(LAST_BRACES.sub(b"", NAMESPACES.sub(b"", code)).split())
-    # Adjacent strings are one.
+    # Adjacent string literals count as one literal.
     code = re.sub(rb'""(?: "")+', b'""', code)
     if namespaces:
         code = namespaces.sub(b"", code)

@@ -162,7 +162,7 @@ def _c_texts(source, strings):
     """Returns the comments of C or C++ code and, if `strings` is set, the string literals that contain a space."""
     comments, blocks, literals = [], _Builder(), _Builder()
     newlines = [i for i, char in enumerate(source) if char == "\n"]
-    open_literal = False  # Adjacent literals are one.
+    open_literal = False  # Adjacent string literals are one text.
     for token in _C_TOKEN.finditer(source):
         before = bisect.bisect_left(newlines, token.start())
         line, begin = before + 1, newlines[before - 1] + 1 if before else 0

@@ -188,8 +188,9 @@ SUITES = [
 
 
 def named(name):
-    """Returns the suites that a name on the command line selects: the suite with this name, and all suites that begin
-    with it. If some of them do not run only by name, the longer names that do are left out."""
+    """Returns the suites that a name on the command line selects: the suite with exactly this name, and the suites
+    whose names continue it after "-". The latter do not include suites that run only by name, unless the name selects
+    no other suites."""
     meant = [suite for suite in SUITES if suite.name == name or suite.name.startswith(name + "-")]
     return [suite for suite in meant if suite.name == name or suite.when != BY_NAME
             or all(other.when == BY_NAME for other in meant)]
