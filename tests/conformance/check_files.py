@@ -24,7 +24,8 @@ def dump(nettrace, file):
 
 def check(nettrace, command, file, allowed=(), own_ids=False, log=True):
     """Returns the Comparison of one file, both with the view of programs that read events and with the TraceLog that
-    PerfView shows. `log` is False for a file of the .NET runtime: a TraceLog names its events as their parsers do."""
+    PerfView shows. `log` must be False for a file of the .NET runtime, because a TraceLog shows the runtime's events
+    with the names of TraceEvent's parsers, not those of the file."""
     result = comparison.Comparison(allowed, own_ids)
     events, lost = dump(nettrace, file), commands.info(nettrace, file)["lost"]
     result.files(events, *reader.read(command, file), lost)

@@ -54,7 +54,7 @@ def _event(bt2, message):
     level = event.cls.log_level
     return {"time": message.default_clock_snapshot.ns_from_origin, "name": event.name,
             "cpu": int(packet["cpu_id"]) if "cpu_id" in packet else None,
-            "log_level": getattr(level, "value", level),  # From 2.1 on, it is an Enum.
+            "log_level": getattr(level, "value", level),  # babeltrace2 2.1 and later return an Enum.
             "context": context, "payload": _value(bt2, event.payload_field) if event.payload_field is not None else {}}
 
 

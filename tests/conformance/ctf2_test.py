@@ -181,7 +181,7 @@ def classes(order):
                         "type": "static-length-array", "length": 2, "element-field-class": unsigned(16, order)}},
                     "n": number, "e": located("dynamic-length-array", ["n"], **{"element-field-class": number})},
                    "0100020003000400" "00", "0001000200030004" "00", {"s": [[1, 2], [3, 4]], "e": []}),
-        # The structure around has the length of the texts in a point.
+        # The length of the texts in a point is a member of the structure that contains the points.
         "places": ({"x": points, "tid": blob(["cpu_id"], origin="packet-context"),
                     "v": blob(["x", "n"])},
                    *2 * ["02" "02" "6162" "6364" "00" "010203" "0405"],

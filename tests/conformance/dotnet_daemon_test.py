@@ -139,7 +139,8 @@ def wait_for_events(daemon, program, before=0):
 
 
 def check_sessions(args, daemon, checks):
-    """Two sessions, a rotation between two rounds, and a crash before the third one."""
+    """Checks the files of two sessions, with a rotation between two rounds of events, and a crash before the third
+    round."""
     program = Program(args, "rounds", rounds=3)
     program.wait_for_round()
     wait_for_events(daemon, program)
@@ -175,8 +176,8 @@ def check_sessions(args, daemon, checks):
 
 
 def check_silent(args, daemon, checks):
-    """A tail of a session has the events of its streams. A stream that does not end delays the end of its session by 5 s,
-    and no other session."""
+    """Checks that a tail of a session has the events of its streams. A stream that does not end delays the end of its
+    session by 5 s, and no other session."""
     program = Program(args, "beside", rounds=3)
     program.wait_for_round()
     tail, reported = args.out / "tail.nettrace", daemon.status("all")["events"]
@@ -209,7 +210,7 @@ def check_silent(args, daemon, checks):
 
 
 def check_container(args, daemon, checks):
-    """A program with separate mounts and pids."""
+    """Checks the events of a program with a separate mount and pid namespace."""
     prefix = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "sh", "-c",
               'mount -t tmpfs tmpfs /tmp && exec "$@"', "sh"]
     program = Program(args, "container", prefix=prefix)
@@ -225,7 +226,8 @@ def counted(daemon):
 
 
 def check_short(args, daemon, checks):
-    """Programs that end at once are counted, and each that did not enable its events is listed with the reason."""
+    """Checks that programs that end at once are counted, and that each that did not enable its events is listed with
+    the reason."""
     before = counted(daemon)
     running = set()
     for _ in range(args.short):
@@ -265,7 +267,7 @@ def check_no_socket(args, daemon, checks):
 
 
 def check_other_user(daemon, checks):
-    """A socket with the name of a process of root, by another user."""
+    """Checks that a socket of another user is refused if its name is that of a process of root."""
     with subprocess.Popen(["sleep", "1000"]) as sleeper:
         start = pathlib.Path(f"/proc/{sleeper.pid}/stat").read_text().rpartition(")")[2].split()[19]
         path = f"/tmp/dotnet-diagnostic-{sleeper.pid}-{start}-socket"
@@ -296,11 +298,11 @@ def check_other_user(daemon, checks):
 
 
 def check_cgroup(args, checks):
-    """`nettrace record --dotnet --cgroup` asks and records only the processes of the cgroup."""
+    """Checks that `nettrace record --dotnet --cgroup` asks and records only the processes of the cgroup."""
     root = pathlib.Path("/sys/fs/cgroup")
     if not (root / "cgroup.procs").exists():
         subprocess.run(["mount", "-t", "cgroup2", "none", root], check=True)
-    # Perf needs its controller, which each cgroup has that has another controller.
+    # perf needs the controller perf_event, which the kernel enables in each cgroup that has any controller.
     (root / "cgroup.subtree_control").write_text("+pids")
     (root / "shop").mkdir()
     inside = ["sh", "-c", f'echo $$ > {root}/shop/cgroup.procs && exec "$@"', "sh"]

@@ -74,7 +74,7 @@ def without(views, *keys):
 
 
 def check_middle(args, command, file, original):
-    """Returns messages about events in the middle of the trace whose stacks, or which themselves, are lost in a cut."""
+    """Cuts out the middle of the trace. Returns messages about events that the cut lacks or shows with other stacks."""
     times = sorted(event[0] for event in original["events"] if event[1] not in (RUNDOWN, RUNTIME))
     if not times:
         return []

@@ -240,7 +240,7 @@ def check_properties(event, record, roots):
 
 
 def check_event(event, record, roots):
-    """Yields what the record has otherwise than the event that dump shows."""
+    """Yields the differences between a record and the event that dump shows."""
     yield from check_properties(event, record, roots)
     payload = dict(event["attributes"])
     if event["log_record"]:

@@ -58,8 +58,8 @@ def problems(command, file, expected):
         shown = [other for other in totals["processes"]
                  if other["pid"] == process["pid"] and other["start"] != other["end"]
                  and is_within(other["start"], process["began"])]
-        # On a busy machine, exec may come in a later interval than the creation. The new process, with its parent's
-        # name, is shown apart then.
+        # On a busy machine, exec may come in a later interval than the creation of the process. TraceLog then shows two
+        # processes: first one with the name of the parent, and from exec on this one.
         if [other["image"] for other in shown[-1:]] != [process["name"]] or not is_within(
                 shown[-1]["end"], (process["began"][0], process["ended"][1])):
             texts.append(f"{process} is shown as {shown}")

@@ -156,7 +156,8 @@ def _next_view(lines):
 
 
 def merged(pairs):
-    """Returns an object whose members that share a name are one, an array of their values, as in `nettrace dump`."""
+    """Returns the object with these members. Members of one name become an array of their values, as in `nettrace
+    dump`."""
     members, repeated = {}, {name for name, count in collections.Counter(name for name, _ in pairs).items() if count > 1}
     for name, value in pairs:
         if name in repeated:

@@ -13,7 +13,8 @@ HEADER = b"Nettrace" + struct.pack("<III", 0, 6, 0)
 
 
 def var(number, padded_to=1):
-    """A varuint; with `padded_to`, with as many bytes at least, the last of them zero."""
+    """Returns a varuint of at least `padded_to` bytes. The bytes that the number does not need contain only zero
+    bits."""
     groups = [number & 0x7F]
     while number := number >> 7:
         groups.append(number & 0x7F)

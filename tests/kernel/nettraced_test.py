@@ -112,7 +112,7 @@ class NettracedTest(unittest.TestCase):
         for _ in range(30):
             daemon.hear(0.1)
         self.assertGreater(daemon.said.count("WATCHDOG=1"), 4)
-        # A daemon that takes long to start reports that first, and that it collects in its next status.
+        # On a slow machine, the first status may be that the daemon starts, and only the next one that it collects.
         if not any(line.startswith("STATUS=1 collecting") for line in daemon.said):
             daemon.wait_for_said("STATUS=1 collecting")
         self.assertEqual(daemon.stop(), 0)
@@ -166,7 +166,7 @@ class NettracedTest(unittest.TestCase):
         check = subprocess.run([ARGS.nettraced, "--check-config", "--config", daemon.path / "conf"],
                                stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(check.returncode, 78)
-        # Priorities belong to the journal only.
+        # Only lines for the journal begin with a priority, such as "<3>".
         self.assertRegex(check.stderr, r"(?m)^nettraced: .*wrong\.toml:2:1: ")
 
     def test_wrong_file_affects_only_its_sessions_at_start_and_reload(self):
@@ -413,7 +413,7 @@ class NettracedTest(unittest.TestCase):
         self.assertEqual(daemon.status("bad")["stateSince"], since)
         self.assertEqual(daemon.log().count("session bad "), 1, daemon.log())
         self.assertIn("; retrying in 1s, later retries are at most 30s apart; the same error is not logged again\n", daemon.log())
-        # An operator who tries again sees the error again.
+        # A start by a user logs the error again.
         self.assertEqual(daemon.ctl("start", "bad").returncode, 1)
         self.assertEqual(daemon.log().count("session bad "), 2, daemon.log())
         service = self.load()

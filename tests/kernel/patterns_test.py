@@ -115,7 +115,7 @@ class PatternsTest(unittest.TestCase):
         attached["syscalls:"] = summary["tracepoints"] - attached["sched:"] - attached["irq:"]
         self.assertGreater(attached["syscalls:"], 0)
         for system, count in attached.items():
-            # Each system gets as many as any other, unless it has fewer.
+            # Each system gets as many tracepoints as any other, unless it has fewer.
             self.assertGreaterEqual(count, min(max(attached.values()) - 1, len(there_are(system[:-1]))), attached)
 
     def test_too_few_descriptors_for_a_named_tracepoint(self):
@@ -157,7 +157,7 @@ class PatternsTest(unittest.TestCase):
         self.assertEqual(summary["unmatched"], ["nosuchsystem:*"])
         self.assertIn("selector 'nosuchsystem:*' matched no tracepoint", said)
         self.record("sched:nosuch*", status=3)
-        # The failure of the command itself is more useful.
+        # If the command fails, its exit status is returned instead of that of an unmatched selector.
         self.record("sched:nosuch*", command=("sh", "-c", "exit 42"), status=42)
 
     def test_finds_a_tracepoint_that_appears_later(self):

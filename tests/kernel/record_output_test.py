@@ -92,7 +92,7 @@ class RecordOutputTest(unittest.TestCase):
         subprocess.run([ARGS.nettrace, "repair", self.file, "-o", whole], stderr=subprocess.DEVNULL, check=True)
         info = self.info(whole)
         self.assertGreater(info["events"], 0)
-        there_are = info["events"] + info["processEvents"] + info["collectorEvents"] - 1  # Repair adds one.
+        there_are = info["events"] + info["processEvents"] + info["collectorEvents"] - 1  # repair adds one event
         if compressed:
             # The file may also have the beginning of a chunk.
             self.assertRegex(said, "at least .* are in the file, at most")

@@ -212,7 +212,7 @@ class TargetsTest(unittest.TestCase):
                 self.assertEqual(summary["events"] + summary["lost"], inside.total() + sum(inside.child.values()))
 
     def test_a_unit_that_starts_stops_and_starts_again(self):
-        # A load of calls with numbers and times, in a cgroup that exists only while they run.
+        # Makes numbered calls three times, each time in a new cgroup of the same name. Prints the time of each call.
         load = '''if 1:
             import json, os, pathlib, sys, time
             folder = pathlib.Path(sys.argv[1])
@@ -223,7 +223,7 @@ class TargetsTest(unittest.TestCase):
                 if child == 0:
                     (folder / "cgroup.procs").write_text("0")
                     for number in range(len(times), len(times) + 2000):
-                        # There is no such process.
+                        # No process has such a pid, so the call fails. Its argument contains the number of the call.
                         began = time.time_ns()
                         try:
                             os.getpgid(1000000000 + number)

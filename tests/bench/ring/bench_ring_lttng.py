@@ -50,7 +50,7 @@ class Run:
 
 
 def cpu_seconds(processes):
-    return sum(time.clock_gettime(~pid << 3 | 2) for pid in processes)  # clock_getcpuclockid()
+    return sum(time.clock_gettime(~pid << 3 | 2) for pid in processes)  # as clock_getcpuclockid()
 
 
 def writer_command(program, threads):
@@ -59,7 +59,7 @@ def writer_command(program, threads):
 
 @contextlib.contextmanager
 def writer(process):
-    """Waits until the writer is ready, and ends it."""
+    """Waits until the writer is ready. At the end of the block, closes its input and requires that it succeeds."""
     try:
         if process.stdout.readline() != b"ready\n":
             raise BenchError("the writer has ended before a collector recorded its event")
@@ -134,7 +134,7 @@ def by_lttng(daemon, program, threads):
         raise BenchError(f"lttng list shows no number of discarded events: {status}")
     if discarded != ["0"]:
         raise Lost(f"LTTng: {discarded[0]} events")
-    # An event has 51 bytes and a header: the events are in the file.
+    # The fields of an event take 51 bytes, so a smaller file cannot have all events.
     if size < 51 * BURSTS * EVENTS:
         raise BenchError(f"LTTng: only {size} bytes recorded")
     return Run(cost, cpu, size)

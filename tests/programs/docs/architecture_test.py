@@ -69,8 +69,8 @@ class ArchitectureTest(unittest.TestCase):
             self.assertEqual(set(table()[folder]) & set(layers[number:]), set(), folder)
 
     def test_only_record_uses_the_engine(self):
-        """Tests that the commands that read files need no kernel. Their folder may include what only record.cc, or only
-        ctl, includes."""
+        """Tests that only record.cc includes the collector and headers of the kernel, and only the sources of ctl
+        include the control library. The table of folders cannot state this, because these sources are in one folder."""
         only = {"tools/control": ("ctl.cc", "ctl_tables.cc", "ctl_tables.h"), "tools/collector/session": ("record.cc",)}
         for path in sorted((SOURCE / "tools/nettrace").glob("*")):
             if path.suffix in SOURCES:

@@ -252,8 +252,8 @@ class CommandsTest(unittest.TestCase):
         plain = nettrace("dump", "--verbose", file)[0].splitlines()
         aligned = self.on_terminal("dump", "--verbose", file).splitlines()
         self.assertEqual([re.sub(" +", " ", line) for line in aligned], [re.sub(" +", " ", line) for line in plain])
-        # The widths only grow, so each column begins at its place of the line before or further to the right. At last,
-        # all columns have the width of the longest text.
+        # Widths only grow, so each column begins where it began in the line before, or further to the right. In the
+        # last lines, each column is as wide as its longest text.
         for word in (" cpu ", " level="):
             places = [width(line[:line.index(word)]) for line in aligned]
             self.assertEqual(places, sorted(places), word)

@@ -81,7 +81,8 @@ class ReportActivitiesTest(PageCase):
 
     def test_an_event_leads_to_its_activity_and_back(self):
         self.open("tree")
-        # The event of the database in the slow request that has no activity id: its thread has the query.
+        # Opens an event without an activity id. The page must find its activity: the query that its thread executes at
+        # that time for the slow request.
         number = self.value("""JSON.parse(document.querySelector("#data").textContent).singleEvents.findIndex(({event}) =>
           event.name === "Note" && event.payload.n === 150 && event.tid === 201)""")
         self.value("""(box => { box.value = "Note 201"; box.dispatchEvent(new Event("input")); })(document.querySelector("#search"))""")
@@ -100,7 +101,7 @@ class ReportActivitiesTest(PageCase):
                                               ["+6 ms", "QueryDone", "4 information", "201 database"]])
         self.assertIn("Longest time without an event or another activity: 5.9 ms, after Note.", self.value(TEXT.format("#inside-facts")))
         self.assertRegex(self.value("location.hash"), "activity=0&node=1$")
-        # Back to the event, and to all events with the id of its activity.
+        # Goes back to the event, and from there to all events with the id of its activity.
         self.click("#inside-events tbody tr:nth-child(3) button")
         fields = self.value(FIELDS)
         self.assertEqual((fields["name"], fields["n"]), ("QueryDone", "150"))
@@ -111,7 +112,7 @@ class ReportActivitiesTest(PageCase):
         self.assertEqual(sorted(rows), sorted(event["name"] for event in events))
 
     def test_any_event_with_an_activity_leads_to_it(self):
-        # An event of a request without a tree: neither one of the slowest ones nor the typical one.
+        # The page has trees only for the slowest requests and a typical one. Uses an event of another request.
         self.open("tree")
         number = self.without_tree("Query")
         events = self.value(f"{DATA}.singleEvents.map(({{event}}) => event)")

@@ -233,7 +233,7 @@ class ReportBrowserTest(PageCase):
                     break
             self.assertEqual(self.value("getComputedStyle(document.activeElement).outlineStyle"), "solid")
             self.assertRegex(self.value(LANE + "('1002 worker 2')")[0], ", 99 activities$")
-            # Among the requests with odd numbers, the one with the number 5.
+            # The lane has the requests with odd numbers. These keys choose request 5.
             while self.value("document.querySelector('.lane.current').firstChild.textContent") != "1002 worker 2":
                 self.press("ArrowDown")
             self.press("N", "N", "N", "N", "P")
@@ -245,8 +245,8 @@ class ReportBrowserTest(PageCase):
                              "Chosen: Request, an activity of 6 µs, from +0.025000000 s to +0.025006000 s, 1002 worker 2, "
                              "related to 05050505-0505-0505-0505-050505050505")
             self.assertEqual(self.value("document.querySelectorAll('.selected-mark').length"), 1)
-            # First the event that begins it, then the one that ends it, then the next activity, which is not related to
-            # any.
+            # "n" chooses the event that begins the request, and then the one that ends it. "N" chooses the next
+            # activity, which has no related activity.
             self.press("n")
             self.assertEqual(self.value(FIELDS)["Order"], "5")
             self.press("n")
@@ -418,7 +418,8 @@ class ReportBrowserTest(PageCase):
                  ("#filter-thread", self.value(option.format("#filter-thread option", "2001 writer")), 100),
                  ("#filter-field", "Status=200", 199), ("#filter-field", "Order>=190", 10), ("#filter-field", "order<5 Order!=2", 4),
                  ("#filter-field", 'Text="order ✓ paid"', 20), ("#filter-field", "text~PAID", 20), ("#filter-field", "Absent=1", 0),
-                 # Start and stop of the requests from number 99 on, except for the last one, which does not end.
+                 # Matches start and stop of the requests from number 99 on, except for the last one, which does not
+                 # end.
                  ("#filter-duration", "100us", 200), ("#filter-duration", "1s", 0)]
         self.assertEqual(len(requests), 200)
         for selector, text, expected in cases:

@@ -165,8 +165,8 @@ class ReportTest(unittest.TestCase):
             for number, count in enumerate(series["counts"]):
                 counts[number] += int(count)
         start, width = int(over_time["start"]), int(over_time["width"])
-        # Times count from the first event or loss. Here the first event is not after the first loss, or the buckets
-        # would not begin before it.
+        # Times in the JSON count from the first event or loss, and `first` of a kind is such a time. The difference is
+        # therefore the timestamp from which times count.
         first = min(e["timestamp"] for e in events) - min(int(k["first"]) for k in data["kinds"])
         self.assertEqual(counts, collections.Counter((e["timestamp"] - first - start) // width for e in events))
         self.assertLessEqual(len(over_time["lost"]), 1024)
@@ -216,8 +216,8 @@ class ReportTest(unittest.TestCase):
         found = {number * width + start: int(count) for number, count in enumerate(data["overTime"]["lost"]) if int(count)}
         self.assertEqual(sorted(found.values()), [5, 40])
         for at, count in found.items():
-            # The loss is before that CPU's first event after request 80 or 120, which was 5 ms times this number after
-            # the first one.
+            # Requests are 5 ms apart. CPU 0 loses 40 events before its first event after request 80, and CPU 1 loses 5
+            # events before its first event after request 120.
             expected = 5_000_000 * {40: 81, 5: 121}[count]
             self.assertLess(abs(at - expected), 2 * width + 1_000_000)
         self.assertEqual(page.rows("losses-table"), [["CPU 0", "40"], ["CPU 1", "5"]])
@@ -271,7 +271,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual([s["event"]["payload"]["n"] for s in page.data["singleEvents"]], list(range(100, 300)))
         self.assertIn(f"All 200 events from {events[100]['time']} until {events[300]['time']} are in this page. The file has 60,000", page.text)
         self.assertEqual({key: int(value) for key, value in page.data["window"].items()}, {"from": 1_000_000, "until": 3_000_000})
-        # A window with more events than fit.
+        # More events are in this window than fit in the page.
         page = self.page("large", "--since", events[10000]["time"], "--size", "1M")
         count = len(page.data["singleEvents"])
         self.assertIn(f"{count:,} of 50,000 events from {events[10000]['time']} are in this page. {50000 - count:,} are left out", page.text)
@@ -595,7 +595,7 @@ class ReportTest(unittest.TestCase):
             subprocess.run(["umount", disk], check=True)
 
     def test_a_signal_leaves_nothing(self):
-        # The test would have to write to the pipe while it stops the command.
+        # The command reads a file, not a pipe, because the test could not write to a pipe while it stops the command.
         file = self.folder / "long.nettrace"
         long_file(file, 40)
         for number in (signal.SIGINT, signal.SIGTERM):

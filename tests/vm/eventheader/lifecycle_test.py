@@ -51,8 +51,8 @@ class Puppet:
 
 @contextlib.contextmanager
 def following(remedy):
-    """Sets the modes as the file that the remedy for EACCES names sets them at boot, but for the group of the user
-    `nobody`, and undoes it at the end."""
+    """Sets the modes and owners of tracefs as the file that `remedy` names sets them at boot, but for the group of the
+    user `nobody` instead of user_events. Restores them at the end of the block. `remedy` is that of EACCES."""
     installed = re.search(r"/usr/lib/tmpfiles\.d/(\S+)", remedy).group(1)
     assert installed == "user_events.conf", remedy
     try:
@@ -122,8 +122,8 @@ class Lifecycle(unittest.TestCase):
         return puppet
 
     def wait_for(self, puppet, answer, line):
-        """Asks the puppet until it answers so. The kernel enables and disables at once; with rings, the service gets a
-        message."""
+        """Requires that the puppet answers `answer` to `line`. With rings, first waits until the puppet is enabled or
+        disabled, because it learns this by a message; the kernel enables and disables at once."""
         if transport.RINGS:
             transport.until(lambda: puppet.ask("enabled") == ("yes" if answer == "written" else "no"))
         self.assertEqual(puppet.ask(line), answer)

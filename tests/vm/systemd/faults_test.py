@@ -180,7 +180,7 @@ class FaultsTest(unittest.TestCase):
             time.clock_settime(time.CLOCK_REALTIME, time.time() + step)
             known = len(daemon.files("steady"))
             self.load()
-            # Without waiting an hour.
+            # The next file begins within seconds, also if the clock was set back.
             daemon.until(lambda known=known: len(daemon.files("steady")) > known + 1)
         self.stop()
         recorded = self.check_exact("steady", lossy=False)

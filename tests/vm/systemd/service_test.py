@@ -77,8 +77,8 @@ class ServiceTest(unittest.TestCase):
         """Also compares the messages that journald drops because the unit writes too many."""
         unit, file = "journal-test.service", "/tmp/journal-test.nettrace"
         pathlib.Path(f"/run/systemd/system/{unit}").write_text(
-            # journald keeps a few messages in each 3 s. It reports what it dropped before the next message of the same
-            # priority that it keeps, which is "after".
+            # journald keeps a few messages in each 3 s, and drops the others. It reports the number of dropped messages
+            # before the next message of the same priority that it keeps. This message is "after".
             "[Service]\nType=oneshot\nLogRateLimitIntervalSec=3s\nLogRateLimitBurst=1\n"
             "ExecStart=sh -c 'i=0; while [ $$((i += 1)) -le 1000 ]; do echo line $$i; done; sleep 4; echo after; "
             "logger -p user.err -t last done'\n", encoding="utf-8")

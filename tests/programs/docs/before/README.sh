@@ -1,3 +1,3 @@
 #!/bin/bash
-# The programs that README.md asks the reader to compile.
+# Provides the program that README.md asks the reader to compile.
 ln -s "$(command -v service)" service

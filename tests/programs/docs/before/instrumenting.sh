@@ -1,3 +1,3 @@
 #!/bin/bash
-# The guide's first program, compiled.
+# Provides the first program of the guide, compiled.
 ln -s "$(command -v my-service)" my-service

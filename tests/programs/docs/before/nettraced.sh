@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes settings. The daemon runs while the example after it connects to it.
+# Writes settings. Makes nettraced run in the background, so that the next example can connect to it.
 mkdir -p settings state run /etc/nettraced
 printf '[daemon]\nlook_group = ""\n' >settings/daemon.toml
 printf '[session.shop]\nselect = ["Shop"]\n' >shop.toml

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Tests that each bridge header is one error with the name of what is missing, if the headers of its logger are not
-installed."""
+"""Tests that each bridge header, if the headers of its logger are not installed, fails to compile with one error that
+names what is missing."""
 
 import pathlib
 import re
