@@ -141,7 +141,7 @@ class ComparisonTest(unittest.TestCase):
         self.assertEqual(compare([ours], [theirs]).count, 1)
         self.assertEqual(compare([ours], [theirs], allowed=["implied"]).count, 0)
 
-    def test_opcode_of_a_label_is_a_difference_but_in_a_log_where_it_is_allowed(self):
+    def test_opcode_of_a_label_is_a_difference_unless_a_log_allows_it(self):
         ours, theirs = changed(OURS, opcode=3, labels={"OpCode": 3}), THEIRS
         for log, allowed, labelled, differences in ((True, ["label"], True, 0), (True, [], True, 1),
                                                     (False, ["label"], True, 1), (True, ["label"], False, 1)):
@@ -173,7 +173,7 @@ class ComparisonTest(unittest.TestCase):
                       [right[0], {**right[1], "endMs": 9}, right[2]]):
             self.assertGreater(differences(wrong), 0, wrong)
 
-    def test_differences_of_a_log_are_named_so(self):
+    def test_differences_in_a_log_name_tracelog(self):
         result = comparison.Comparison()
         result.files([OURS], [], TOTALS, 0, log=True)
         self.assertTrue(result.differences[0].startswith("TraceLog: "))

@@ -240,7 +240,7 @@ class ReadTest(unittest.TestCase):
                 trace = read(parts, s=data)
                 self.assertEqual([plain(one["payload"]) for one in trace.events], [values] * 2, (name, order))
 
-    def test_an_event_has_all_that_ctf_gives_and_its_class(self):
+    def test_an_event_has_every_property_and_its_class(self):
         parts = fragments()
         trace = read(parts)
         time = SECONDS * 10**9 + 7

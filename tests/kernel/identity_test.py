@@ -223,7 +223,7 @@ class IdentityTest(unittest.TestCase):
             os.kill(child, 9)
             os.waitpid(child, 0)
 
-    def test_rows_say_no_more_without_the_option(self):
+    def test_rows_have_no_identity_without_the_option(self):
         pid = self.record("reused", options=())
         self.assertEqual(collections.Counter(map(str, self.infos(pid))), {"{}": 6})
 

@@ -480,7 +480,7 @@ class NettracedTest(unittest.TestCase):
         self.check_files(daemon.files("one"), [service], lossy=False)
 
     @script.more
-    def test_a_thread_that_does_not_drain_is_not_alive(self):
+    def test_a_capture_thread_that_hangs_stops_the_watchdog_notifications(self):
         daemon = self.daemon(one="[session.one]\n" + SELECT)
         daemon.start(watchdog=2)
         time.sleep(1.5)  # From here on, it only drains.

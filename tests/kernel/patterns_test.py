@@ -56,7 +56,7 @@ class PatternsTest(unittest.TestCase):
     def names(self):
         return {(event["provider"], event["name"]) for event in commands.dump(ARGS.nettrace, self.file)}
 
-    def test_all_of_a_system(self):
+    def test_a_pattern_of_a_whole_system(self):
         summary, _ = self.record("sched:*", command=("sh", "-c", "/bin/true; /bin/true"))
         self.assertEqual(summary["tracepoints"], len(there_are("sched")))
         self.assertEqual((summary["leftOut"], summary["unmatched"]), ([], []))
@@ -192,7 +192,7 @@ class PatternsTest(unittest.TestCase):
                 self.assertRegex(line, r"tracepoint nettraced_gone_\S+ was removed while it was being opened$")
 
     @script.more
-    def test_everything(self):
+    def test_a_pattern_of_all_tracepoints(self):
         # The recorder's own work is not recorded. Otherwise the recording would feed itself.
         pid_file = self.file.with_name("pid")
         summary, said = self.record("*:*", command=("sh", "-c", f"/bin/true; sleep 0.5; echo $PPID > {pid_file}"))

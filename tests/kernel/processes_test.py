@@ -81,7 +81,7 @@ class ProcessesTest(unittest.TestCase):
         times = [event["timestamp"] for event in recording.process_events]
         self.assertEqual(times, sorted(times))
 
-    def test_program_that_is_executed_later_is_a_process_from_then_on(self):
+    def test_exec_ends_a_process_and_begins_another(self):
         recording = sh("echo $$; sleep 1.5; exec /bin/sleep 0.01")
         self.assertEqual(recording.of(int(recording.printed))[-4:], [
             ("ProcessCreate", os.path.realpath("/bin/sh")), ("ProcessExit", None),

@@ -59,7 +59,7 @@ class RecordOutputTest(unittest.TestCase):
         self.assertEqual(ran.returncode, expect)
         return json.loads(ran.stdout)
 
-    def test_signals_that_ask_to_end_end_it_well(self):
+    def test_termination_signals_complete_the_file(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             with self.subTest(number.name):
                 recorder = self.start(command=LOAD)

@@ -142,7 +142,7 @@ class TargetsTest(unittest.TestCase):
         self.check_exact(["--tid", str(mine.worker)], [mine], lambda: {
             (mine.pid, mine.worker): mine.calls[mine.pid, mine.worker]}, ends_itself=True)
 
-    def test_thread_that_ends_ends_the_recording_of_it(self):
+    def test_recording_of_a_thread_ends_with_the_thread(self):
         mine = Load(self)
         with subprocess.Popen([ARGS.nettrace, "record", "-o", self.file, "-e", CALL, "--tid", str(mine.pid)],
                               stderr=subprocess.PIPE, text=True) as recorder:

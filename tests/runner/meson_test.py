@@ -13,11 +13,11 @@ def grouped(*tests):
     return [[test.name for test in group] for group in meson.groups(tests)]
 
 
-def test_the_same_machine_is_booted_once():
+def test_tests_with_equal_requirements_share_a_boot():
     assert grouped(registered("a"), registered("b", "cpus-1"), registered("c"), registered("d", "cpus-1")) == [["a", "c"], ["b", "d"]]
 
 
-def test_the_default_asked_for_is_still_the_default():
+def test_requesting_the_default_needs_no_other_machine():
     assert grouped(registered("a"), registered("b", "cpus-4")) == [["a", "b"]]
 
 

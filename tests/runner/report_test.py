@@ -149,7 +149,7 @@ def test_a_gtest_program_without_cases_is_nothing_where_they_are_filtered(build,
 
 
 @pytest.mark.parametrize("name, said", [("gtest leaks", "exit status 23"), ("gtest crashes after its report", "SIGABRT")])
-def test_a_bad_end_of_gtest_without_a_failed_case_is_failed(cases_of, name, said):
+def test_a_gtest_program_that_fails_without_a_failed_case_is_failed(cases_of, name, said):
     first, *rest = cases_of(name)
     assert first == case.passed(f"suite/{name}: S.One")
     assert_failed(rest, f"suite/{name}", said)
@@ -165,7 +165,7 @@ def test_a_gtest_hang_after_the_report_is_failed(cases_of):
 
 
 @pytest.mark.parametrize("name", BREAKERS)
-def test_where_meson_itself_fails_each_test_is_failed(build, name):
+def test_each_test_is_failed_if_meson_fails(build, name):
     first, second = meson.run_here(build, name, build.registered(name), "broken")
     assert_failed([first], f"broken/{name}", "no result")
     assert_failed([second], "broken/meson test", "its output")
@@ -184,7 +184,7 @@ def test_the_time_of_each_test_is_noted(build):
     assert seconds["timed: hangs"] >= 3 > seconds["timed: passes"]
 
 
-def test_a_bad_end_after_all_results_is_failed_too(build, cases_of):
+def test_a_failure_of_meson_after_all_results_is_failed(build, cases_of):
     [passed] = cases_of("passes")
     tests = [test for test in build.registered("scripts") if test.name == "passes"]
     machine = subprocess.CompletedProcess([], 124, stdout="what it said")

@@ -56,7 +56,7 @@ class CatalogTest(unittest.TestCase):
                     found[UNCALLED] = EVENTS[UNCALLED]
                 self.assertEqual(found, EVENTS)
 
-    def test_strip_leaves_it(self):
+    def test_strip_keeps_the_catalogue(self):
         with tempfile.TemporaryDirectory() as folder:
             for name, probe in PROBES.items():
                 with self.subTest(name):

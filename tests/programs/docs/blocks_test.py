@@ -54,7 +54,7 @@ def within(frame, block):
 
 
 class EveryBlockTest(unittest.TestCase):
-    def test_has_a_known_way(self):
+    def test_is_tested_in_a_known_way(self):
         wanting = [f"{block.name}: nothing is known of how a block {block.language!r} is tested; support/documents.py says "
                    "what a comment before it may say" for block in every_block() if block.way is None]
         self.assertEqual(wanting, [])
@@ -63,7 +63,7 @@ class EveryBlockTest(unittest.TestCase):
         exempt = [f"{block.name}: {block.marker['none']}" for block in with_way("none")]
         self.assertLessEqual(len(exempt), MOST_EXEMPTIONS, "\n".join(exempt))
 
-    def test_a_test_that_is_named_takes_them(self):
+    def test_tests_that_blocks_name_use_them(self):
         for block in with_way("by"):
             with self.subTest(block.name):
                 [test] = (ARGS.source / "tests").rglob(block.marker["by"])
@@ -175,7 +175,7 @@ class GrammarTest(unittest.TestCase):
             wrong += [f"{rule}: {count}*" for count in re.findall(r"([a-z][\w-]*)\*", body) if count not in named]
         return wrong
 
-    def test_all_is_defined(self):
+    def test_types_and_counts_are_defined(self):
         found = 0
         for name, blocks in documents.of_tree(ARGS.source).items():
             grammars = [block for block in blocks if block.way == "grammar"]

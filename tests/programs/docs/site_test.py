@@ -174,7 +174,7 @@ class SiteTest(unittest.TestCase):
         make(again)  # over the existing site
         self.assertEqual(contents(again), contents(self.folder))
 
-    def test_a_folder_with_something_else_stays(self):
+    def test_a_folder_with_other_files_is_refused(self):
         folder = pathlib.Path(self.temporary.name) / "mine"
         folder.mkdir()
         (folder / "letter.txt").write_text("dear", encoding="utf-8")

@@ -80,7 +80,7 @@ class BashTest(unittest.TestCase):
                     self.assertEqual(self.complete(name, *words, ""), commands)
                     self.assertLessEqual(options, self.complete(name, *words, "-"))
 
-    def test_a_beginning_is_completed(self):
+    def test_the_beginning_of_a_word_is_completed(self):
         self.assertEqual(self.complete("eventheader", "reg"), {"register"})
         self.assertEqual(self.complete("eventheader", "register", "--ho"), {"--hold"})
         self.assertEqual(self.complete("nettrace", "ctl", "sta"), {"start", "status"})
@@ -159,10 +159,10 @@ class OtherShellsTest(unittest.TestCase):
         for text in scripts_of(shell).values():
             subprocess.run([shell, "-n", "/dev/stdin"], input=text, text=True, check=True)
 
-    def test_zsh_takes_it(self):
+    def test_zsh_accepts_the_script(self):
         self.check_syntax("zsh")
 
-    def test_fish_takes_it(self):
+    def test_fish_accepts_the_script(self):
         self.check_syntax("fish")
 
     def test_values_are_completed(self):

@@ -49,7 +49,7 @@ class ServiceTest(ExampleTest):
 
 
 class NetTraceTest(ExampleTest):
-    def test_one_reads_what_the_other_wrote(self):
+    def test_reader_reads_what_the_writer_wrote(self):
         with tempfile.TemporaryDirectory(prefix="examples-") as folder:
             file = os.path.join(folder, "shop.nettrace")
             self.assertEqual(self.printed(ARGS.example_nettrace_write, file), [])

@@ -99,7 +99,7 @@ class AccessTest(unittest.TestCase):
             self.check(ctl, LOOKING + CHANGING, f"permission denied; run as root, or add your user to group {LOOK}")
         self.assertEqual(self.state(), before)
 
-    def test_a_mode_that_lets_everybody_in_is_not_enough(self):
+    def test_a_socket_that_all_may_write_gives_no_rights(self):
         before = self.state()
         os.chmod(self.socket, 0o666)
         self.check(self.ctl(**member(OTHER)), LOOKING + CHANGING, "only root and members of look_group")

@@ -69,7 +69,7 @@ class CtlTest(unittest.TestCase):
             self.check_printable(text)
             self.assertEqual(max(map(len, text.splitlines())), width, text)
 
-    def test_status_of_a_session_has_all_of_it(self):
+    def test_status_of_a_session_has_every_property(self):
         text = self.ctl("status", "web")
         self.check_printable(text)
         for part in ("web: suspended since ", "1,234,567, 12.3k/s", "5,000, of which 1,000 because of a slow output",

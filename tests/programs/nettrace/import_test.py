@@ -93,7 +93,7 @@ class ImportTest(unittest.TestCase):
         self.load(empty, form="perfetto", expect=2)
         self.check_nothing_is_left()
 
-    def test_of_a_trace_that_is_cut_the_rest_is_written(self):
+    def test_a_cut_trace_is_imported_up_to_the_cut(self):
         folder, file = self.trace()
         stream = max(folder.glob("stream-*"), key=lambda path: path.stat().st_size)
         stream.write_bytes(stream.read_bytes()[:-3])

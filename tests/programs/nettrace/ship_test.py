@@ -284,7 +284,7 @@ class ShipTest(unittest.TestCase):
         self.assertEqual(len(receiver.stored), self.records(1))
         self.assertLess(sum(len(body) > most for _, _, body in receiver.requests), len(receiver.requests) / 2)
 
-    def test_record_that_is_too_large_alone_is_refused(self):
+    def test_a_single_record_that_is_too_large_is_refused(self):
         self.add(1)
         receiver = self.receiver(choose=lambda number, body: otlp_server.Reply(413))
         counts, said = self.ship(receiver, "--request-size", "1", expect=1)

@@ -239,7 +239,7 @@ class NumbersTest(unittest.TestCase):
         self.assertEqual([row["pid"] for row in shown["byProcess"]["rows"]], [1200])
         self.assertGreater(shown["unmatched"], 0)
 
-    def test_rows_beyond_the_bound_are_put_together(self):
+    def test_rows_beyond_the_maximum_are_merged(self):
         shown = json.loads(top("--json", "--max-rows", "2", TRACE))
         for view in (*VIEWS, "byCpu"):
             self.assertLessEqual(len(shown[view]["rows"]), 2)
@@ -319,7 +319,7 @@ class NumbersTest(unittest.TestCase):
                       ["a", "--for", "soon"], ["a", "--socket", "s"]):
             top(*words, expect=2)
 
-    def test_a_session_is_not_taken_for_a_file(self):
+    def test_a_missing_file_names_the_option_for_sessions(self):
         ran = subprocess.run([ARGS.nettrace, "top", "--once", "web"], check=False, cwd=FOLDER, capture_output=True, text=True)
         self.assertEqual((ran.returncode, ran.stdout), (2, ""))
         self.assertRegex(ran.stderr, "web: cannot be opened: No such file.*\n.*--session\n$")
@@ -660,7 +660,7 @@ class TerminalTest(unittest.TestCase):
         self.assertRegex(self.check_end(self.start("--session", "web", "--socket", FOLDER / "no-socket"), expect=1),
                          r"^nettrace ctl tail: .*no-socket: [^\n]*\n$")
 
-    def test_a_terminal_that_understands_nothing_gets_a_table(self):
+    def test_a_dumb_terminal_gets_a_table(self):
         terminal = self.start(TRACE, term="dumb")
         self.assertEqual(terminal.finish(), 0)
         self.assertNotIn(b"\x1b", terminal.written)

@@ -74,7 +74,7 @@ class DoctorTest(unittest.TestCase):
         with process([*failures.AS_NOBODY, "unshare", "--user", "--map-root-user", *WAITER]) as pid:
             self.check(["permission", "user-namespace", "registered", DAEMON], "--for", pid)
 
-    def test_a_process_that_has_registered_is_well(self):
+    def test_a_process_that_has_registered_has_no_finding(self):
         with subprocess.Popen([ARGS.eventheader, "register", "--hold", "A_L1K1"]) as holder:
             try:
                 while not os.path.exists(TRACEFS / "events/user_events/A_L1K1"):
@@ -98,7 +98,7 @@ class DoctorTest(unittest.TestCase):
             limit.write_text(before)
             subprocess.run([ARGS.eventheader, "unregister", "A_*"], check=True)
 
-    def test_a_name_that_is_taken(self):
+    def test_a_name_of_another_tracepoint(self):
         (TRACEFS / "dynamic_events").write_text("u:A_L4K1 u32 a\n")
         self.check(["name", DAEMON])
         subprocess.run([ARGS.eventheader, "unregister", "A_L4K1"], check=True)

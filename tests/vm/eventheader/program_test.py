@@ -106,7 +106,7 @@ class ProgramTest(unittest.TestCase):
         self.fails(5, "Taken.*'u32 a'.*'u64 a'", "register", "First_L1K1", "Taken u64 a")
         self.assertEqual(names(), {"Taken"})
 
-    def test_an_eventheader_name_that_is_taken(self):
+    def test_an_eventheader_name_of_another_tracepoint(self):
         (TRACEFS / "dynamic_events").write_text("u:A_L4K1 u32 a\n")
         self.fails(5, f"A_L4K1.*'u32 a'.*'{EVENT_HEADER}'", "register", "A_L4K1")
         entry = self.succeeds("list", "--json", "--quiet")

@@ -196,7 +196,7 @@ class Hostile(unittest.TestCase):
         summary = recording.end()
         self.check_named_once(recording, summary, ["GoodEvil_L1K1", "GoodEvil_L2K1"])
 
-    def test_a_definition_that_is_mended_is_taken(self):
+    def test_a_valid_definition_replaces_an_invalid_one(self):
         bad = Held(self, [b"Evil_L1K1 struct foo x 70000"])
         recording = Recording(self, ["*"])
         time.sleep(1)

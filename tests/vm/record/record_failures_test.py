@@ -116,7 +116,7 @@ class RecordFailuresTest(unittest.TestCase):
         with os.fdopen(writer) as pipe:
             failures.check_failure(self, self.record(output="-"), "standard output.*[Bb]roken pipe", stdout=pipe)
 
-    def test_a_trace_on_standard_output_is_nothing_else(self):
+    def test_standard_output_has_only_the_trace(self):
         done = subprocess.run(self.record("echo", "not the trace", output="-"), capture_output=True, check=False)
         self.assertIn(b"not the trace", done.stderr)
         verified = subprocess.run([ARGS.nettrace, "verify", "--strict", "-"], input=done.stdout,
