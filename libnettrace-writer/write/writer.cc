@@ -43,7 +43,7 @@ constexpr std::size_t kFirstBuffer = 4096;
 constexpr std::size_t kBufferGrowth = 8;
 constexpr std::uint32_t kFirstMetadataId = 1;
 constexpr std::uint32_t kMaxMetadataId = std::numeric_limits<std::int32_t>::max();
-// Maximum number of threads, because a sequence point must be able to list all of them.
+// Maximum number of threads. A sequence point must be able to list all of them.
 constexpr std::size_t kMaxThreads = 1 << 20;
 constexpr std::size_t kMaxRowBytes =
     kMaxBlockSize - (internal::kRowsOffset - internal::kBlockHeaderSize);
@@ -146,7 +146,7 @@ struct Writer::Impl {
   std::uint64_t interval_events_left = 0;  // events that still fit before a sequence point
   std::uint64_t events_end = 0;  // number of accepted events at which interval_events_left is 0
   bool finished = false;         // EndOfStream was written
-  bool synced = false;           // the sink's Finish succeeded
+  bool synced = false;           // the sink's Finish() succeeded
   mutable Stats stats;
 };
 

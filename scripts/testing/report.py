@@ -16,7 +16,8 @@ from testing import times
 
 
 def read(tests, prefix, logbase, ended):
-    """Returns the cases of `tests`, each named PREFIX/...; `logbase` is Meson's, `ended` is the way its run ended."""
+    """Returns the cases of `tests`, each named PREFIX/... `logbase` is the option of Meson with this name. `ended` is
+    the process of `meson test`, which has ended."""
     entries = _entries(pathlib.Path(f"{logbase}.json"))
     junit = _junit(pathlib.Path(f"{logbase}.junit.xml"))
     cases, missing = [], []
@@ -33,8 +34,8 @@ def read(tests, prefix, logbase, ended):
 
 
 def durations(tests, prefix, logbase):
-    """Returns the seconds of each of `tests` that has a result, by Meson's clock: the guest's clock in the VM. If a
-    script prints how long its cases took, each case is one step."""
+    """Returns the seconds of each of `tests` that has a result, by Meson's clock: the guest's clock in the VM. For a
+    script that prints how long its cases took, returns the seconds of each case instead."""
     entries = _entries(pathlib.Path(f"{logbase}.json"))
     steps = []
     for test in tests:

@@ -39,7 +39,7 @@ class Suite:
     programs: typing.Callable[[], list]  # Returns the programs that the suite needs and runs.
     run: typing.Callable[[str, list], list]  # Takes the suite's name and its programs, and returns its cases.
     when: str
-    in_vm: bool = False  # Runs in the VM, at least sometimes.
+    in_vm: bool = False  # Runs in the VM, always or if this machine lacks something.
     lane: int = 0  # Suites of different lanes may run at the same time; 0: no other suite runs.
 
 

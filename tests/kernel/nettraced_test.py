@@ -483,13 +483,13 @@ class NettracedTest(unittest.TestCase):
     def test_a_capture_thread_that_hangs_stops_the_watchdog_notifications(self):
         daemon = self.daemon(one="[session.one]\n" + SELECT)
         daemon.start(watchdog=2)
-        time.sleep(1.5)  # From here on, it only drains.
+        time.sleep(1.5)  # From now on, the capture thread only drains.
         with threads.stopped(daemon.process.pid, "capture"):
             time.sleep(2.5)
             while daemon.hear(0.1):
                 pass
             daemon.said.clear()
-            self.assertEqual(daemon.status("one")["state"], "running")  # The last state it was seen in.
+            self.assertEqual(daemon.status("one")["state"], "running")  # The last state that the thread reported.
             for _ in range(20):
                 daemon.hear(0.1)
             self.assertNotIn("WATCHDOG=1", daemon.said)

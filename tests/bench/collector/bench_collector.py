@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 
-LOST, SAMPLE, LOST_SAMPLES = 2, 9, 13  # perf_event.h, perf's event.h
+LOST, SAMPLE, LOST_SAMPLES = 2, 9, 13  # types of records (perf_event.h, perf's event.h)
 TRACEPOINTS = {"getppid": "syscalls:sys_enter_getppid", "raw_syscalls": "raw_syscalls:sys_enter",
                "events": "user_events:Bench_Collector_L4K1"}
 # Maximum cost of Write() with two sessions, relative to one session.

@@ -118,7 +118,8 @@ class CommandsTest(unittest.TestCase):
              lambda event: int(event["keywords"], 16) == 0 or int(event["keywords"], 16) & mask),
             (["--since", middle["time"]], lambda event: event["time"] >= middle["time"]),
             (["--until", middle["time"]], lambda event: event["time"] < middle["time"]),
-            (["--from", middle["time"]], lambda event: event["time"] >= middle["time"]),  # the older names
+            # --from and --to are the older names.
+            (["--from", middle["time"]], lambda event: event["time"] >= middle["time"]),
             (["--to", middle["time"]], lambda event: event["time"] < middle["time"]),
             (["--level", 3, "--provider", "R", "--until", middle["time"]],
              lambda event: event["level"] <= 3 and event["provider"] == "R" and event["time"] < middle["time"]),

@@ -162,7 +162,7 @@ class RingClient {
   const std::vector<std::string>& names() const { return names_; }
 
   std::vector<Event> events;
-  std::map<std::uint64_t, std::uint64_t> lost;  // by ordinal
+  std::map<std::uint64_t, std::uint64_t> lost;  // lost events of each writer, by its ordinal
 
  private:
   base::UniqueFd socket_;

@@ -71,7 +71,7 @@ class SamplingLimitsTest(unittest.TestCase):
 
     def test_throttled_samples_are_in_the_account(self):
         summary, info, account, (began, ended) = self.record("100")
-        # One sample for each tick is left. The kernel has at least 100 ticks in a second.
+        # The kernel throttles a CPU until the next tick of its clock, and has at least 100 ticks in a second.
         self.assertGreater(summary["throttled"], 20)
         self.assertEqual(info["throttled"], summary["throttled"])
         self.assertEqual(sum(event["payload"]["Count"] for event in account), summary["throttled"])

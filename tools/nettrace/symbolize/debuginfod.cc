@@ -37,8 +37,9 @@ struct Request {
   bool is_too_large = false;  // MustStop has ended it because of `max_bytes`
 } request;
 
-// libdebuginfod calls this function about once a second, and stops if it does not return 0. `done`
-// is the number of bytes that a server has sent, or a small number before a server has answered.
+// During a request, libdebuginfod calls this function at least about once a second, and stops if it
+// does not return 0. `done` is the number of bytes that a server has sent, or a small number before
+// a server has answered.
 int MustStop(void* /*client*/, long done, long /*all*/) {
   request.is_overdue = absl::Now() >= request.end;
   request.is_too_large = done > request.max_bytes;

@@ -149,7 +149,8 @@ class Run {
   const bool is_screen_;
   bool is_file_ = false;
   const InputFiles files_;
-  // Declared before feed_, because its thread ends only after feed_ has closed the pipe.
+  // Declared before feed_, and so destroyed after it: the thread that merges the files ends only
+  // after feed_ has closed the pipe.
   InputFiles::Opened opened_;
   Feed feed_;
   Recorder recorder_;

@@ -2,9 +2,8 @@
 #ifndef TESTS_VM_EVENTHEADER_SHARED_OBJECTS_OBJECT_H_
 #define TESTS_VM_EVENTHEADER_SHARED_OBJECTS_OBJECT_H_
 
-// Ways to write an event: to keyword 1, 2, 1, 1, 2, 4. The last way uses a set of the header that
-// objects may share. It can be destroyed with any of them, like a static object of an inline
-// function.
+// Number of ways to write an event, and the keyword of each. The last way uses a static set of an
+// inline function. All objects may share this set, and it may be destroyed with any of them.
 inline constexpr int kWays = 6;
 inline constexpr int kKeywords[kWays] = {1, 2, 1, 1, 2, 4};
 
