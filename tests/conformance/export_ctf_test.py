@@ -40,7 +40,7 @@ def check(args, file):
 
 
 def check_program(folder):
-    """Returns whether the program babeltrace2 reads the folder without a message."""
+    """Returns whether the program babeltrace2 reads the folder without messages other than those about lost events."""
     done = subprocess.run(["babeltrace2", folder], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True, check=False)
     warnings = [line for line in done.stderr.splitlines() if "discarded" not in line and line]

@@ -75,7 +75,7 @@ class ActivityTree {
     if (activity && activities_.contains(*activity)) return true;
     if (!related || !activities_.contains(*related)) return false;
     if (!activity) return true;
-    if (activities_.size() <= kMaxActivities) {  // with the root
+    if (activities_.size() <= kMaxActivities) {  // the root counts, too
       activities_.insert(*activity);
     } else {
       is_complete_ = false;

@@ -25,7 +25,7 @@ namespace {
 constexpr char kSymbolize[] = "symbolize";
 
 struct SymbolizeArguments {
-  symbolize::Options options;  // without the input
+  symbolize::Options options;  // the input is not set
   std::vector<std::string> inputs;
   bool json = false;
 };

@@ -131,7 +131,7 @@ void StreamWriter::Write(std::size_t events) {
                             .capture_thread = nettrace::ThreadIndex{1},
                             .thread = nettrace::ThreadIndex{1}};
   Turn thread(1, stream.threads);
-  Turn metadata(7919, stream.metadata_rows);  // Consecutive rows differ in cache line.
+  Turn metadata(7919, stream.metadata_rows);  // successive rows share no cache line
   Turn labels(1, labels_.size());
   Turn stacks(1, stacks_.size());
   for (std::uint64_t i = events_; i < end; ++i) {

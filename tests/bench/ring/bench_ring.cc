@@ -41,9 +41,9 @@ constexpr std::uint64_t kChunks = 64;
 constexpr char kName[] = "enabled, 8 fields, 3 strings";
 
 struct Shared {
-  std::atomic<std::uint64_t> wanted;     // drains
-  std::atomic<std::uint64_t> drained;    // drains
-  std::atomic<std::size_t> event_bytes;  // of the last event
+  std::atomic<std::uint64_t> wanted;     // number of drains that were requested
+  std::atomic<std::uint64_t> drained;    // number of drains that are done
+  std::atomic<std::size_t> event_bytes;  // size of the last event
   std::atomic<bool> ends;
 };
 

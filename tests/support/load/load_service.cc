@@ -100,7 +100,8 @@ struct Worker {
 bool WriteOne(const Options& options, std::uint32_t thread, std::uint32_t number) {
   constexpr unsigned kNumberBits = 20;
   if (!options.calls) return WriteEvent(thread, number) == eh::WriteResult::kWritten;
-  // Other programs do not use this call. The argument is hardly ever the pid of a process.
+  // Other programs do not make this call, so tests can record all of its hits. The argument
+  // contains thread and number. Hardly any process has such a pid, so the call fails.
   syscall(SYS_sched_rr_get_interval, (thread + 1) << kNumberBits | number, nullptr);
   return true;
 }

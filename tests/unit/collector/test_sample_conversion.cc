@@ -513,7 +513,7 @@ class ManyKinds : public SampleConversionTest {
 };
 
 TEST_F(ManyKinds, DecodesKindsThatAreUsedAgain) {
-  const std::string fields = "n\0\x8A\x03"s;  // forms, too
+  const std::string fields = "n\0\x8A\x03"s;  // its values have two forms (ValueForms)
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 2000; ++i) {
       Write(Event("E" + std::to_string(i), fields, i % 2 == 0 ? "\0\0"s : "\4\0abcd"s));

@@ -14,7 +14,7 @@ using Kind = FrameRule::Kind;
 
 constexpr std::uint64_t kTable = 0x5000;  // address of the table
 constexpr std::uint64_t kStart = 0x4000;  // address of the function
-constexpr std::uint32_t kLength = 0x100;  // of the function
+constexpr std::uint32_t kLength = 0x100;  // size of the function
 constexpr std::size_t kEnough = 1000;
 
 std::vector<std::byte> Bytes(std::initializer_list<int> values) {

@@ -246,7 +246,7 @@ TEST(DoctorChecks, Permissions) {
   facts.subject = Service();
   facts.subject->pid = 0;
   facts.user_name = "web";
-  EXPECT_EQ(ChecksOf(facts), Checks{});  // by its group
+  EXPECT_EQ(ChecksOf(facts), Checks{});  // its group may write
   facts.subject->identity->groups = {1000};
   EXPECT_EQ(ChecksOf(facts), Checks{"permission"});
   EXPECT_NE(CheckPermission(facts)[0].remedy.find("usermod -aG 900 web"), std::string::npos);

@@ -169,8 +169,8 @@ class FxtTest : public ::testing::Test {
   nettrace::MemorySink sink_;
   FxtExporter exporter_{&sink_};
   trace::PayloadJson payloads_{trace::PayloadStyle::kForPrograms};
-  std::list<nettrace::EventMetadata> rows_;  // of each event
-  std::vector<nettrace::Field> fields_;      // of the next event
+  std::list<nettrace::EventMetadata> rows_;  // one for each event
+  std::vector<nettrace::Field> fields_;      // fields of the next event
   nettrace::ThreadInfo thread_;
   nettrace::Labels labels_;
   nettrace::Event event_;

@@ -150,7 +150,7 @@ class Lifecycle(unittest.TestCase):
         self.assert_arrives(third, "the third goes on")
 
     def test_exec_closes_the_descriptor_and_the_next_program_registers_again(self):
-        count = "0" if transport.RINGS else "1"  # of user_events_data
+        count = "0" if transport.RINGS else "1"  # number of descriptors of user_events_data
         puppet = self.puppet()
         self.assertEqual(puppet.ask("descriptors"), count)
         self.assert_arrives(puppet, "before exec")

@@ -271,7 +271,7 @@ class InputFiles::MergedSource : public nettrace::Source {
                Progress* progress)
       : pipe_(std::move(pipe)), merge_(std::move(merge)), progress_(progress) {}
   ~MergedSource() override {
-    pipe_.reset();  // ends the thread
+    pipe_.reset();  // ends the thread of the merge
     merge_->Wait();
   }
   MergedSource(const MergedSource&) = delete;
@@ -338,7 +338,8 @@ absl::StatusOr<InputFiles::Opened> InputFiles::OpenMerge(std::shared_ptr<Merge> 
   // ended.
   const bool is_empty = reader.ok() && (*reader)->major_version() == 0;
   if (reader.ok() && !is_empty) return Opened{*std::move(reader), std::move(merge)};
-  if (is_empty) reader = absl::InternalError("the files cannot be merged");  // ends the thread
+  // Destroys the reader and its MergedSource, which ends the thread.
+  if (is_empty) reader = absl::InternalError("the files cannot be merged");
   const std::vector<Problem> problems = merge->Problems();
   return problems.empty() ? reader.status() : Named(problems.front());
 }

@@ -47,8 +47,8 @@ class FieldReader {
     }
   }
   std::uint64_t field() const { return field_; }
-  std::uint64_t number() const { return number_; }   // of a varint; else 0
-  std::string_view bytes() const { return bytes_; }  // of other types
+  std::uint64_t number() const { return number_; }   // value of a varint; else 0
+  std::string_view bytes() const { return bytes_; }  // bytes of a value that is not a varint
 
  private:
   std::optional<std::uint64_t> Varint() {

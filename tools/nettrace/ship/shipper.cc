@@ -95,7 +95,7 @@ class Shipper::ShipExporter : public exporting::Exporter {
  private:
   otlp::LogRequests* const requests_;
   const AddLast add_last_;
-  trace::AccountSummary account_;  // contains only sections
+  trace::AccountSummary account_;  // only of the events SectionBegan
   std::uint64_t last_section_ = 0;
   std::optional<absl::Time> first_time_;  // time of the first event
 };
@@ -210,7 +210,7 @@ absl::Status Shipper::ShipFile(const SpoolFile& file) {
   struct stat facts = {};
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
       OpenInput(file.path, &progress, &facts, /*skip_damage=*/true);
-  if (absl::IsNotFound(reader.status())) return absl::OkStatus();  // Compare counts it
+  if (absl::IsNotFound(reader.status())) return absl::OkStatus();  // Compare() counts it
   const bool is_trace =
       !absl::IsInvalidArgument(reader.status()) && !absl::IsUnimplemented(reader.status());
   if (!reader.ok()) {

@@ -36,7 +36,7 @@ TEST_F(GoldenBytes, Value16) {
   using U = std::uint16_t;
   using I = std::int16_t;
   const Port http{U{0x5000}};   // 80, in network order
-  const Port other{U{0x901f}};  // 8080
+  const Port other{U{0x901f}};  // 8080, in network order
   Row<kDefault>(U{0xfffe}, U{0x0102},
                 {"03 | feff", "23 0200 | feff 0201", "43 | 0200 feff 0201", "65534", "258"});
   Row<kUnsignedInt>(

@@ -58,7 +58,8 @@ OpenSpan SpanWindow::Remove(Spans::iterator span) {
   if (same.front() == span) {
     same.pop_front();
   } else {
-    same.erase(std::next(std::find(same.rbegin(), same.rend(), span)).base());  // near the end
+    // Searches from the end, because the span is usually near it.
+    same.erase(std::next(std::find(same.rbegin(), same.rend(), span)).base());
   }
   if (same.empty()) by_id_.erase(spans);
   OpenSpan removed = std::move(*span);

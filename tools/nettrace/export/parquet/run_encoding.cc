@@ -17,7 +17,7 @@ void AppendPacked(std::span<const Value> values, int width, std::string* out) {
   AppendVarint(groups << 1 | 1, out);
   const std::size_t end = out->size() + groups * static_cast<std::size_t>(width);
   std::uint64_t bits = 0;
-  int count = 0;  // bits in `bits`
+  int count = 0;  // number of bits in `bits`
   for (const Value value : values) {
     bits |= std::uint64_t{value} << count;
     for (count += width; count >= 8; count -= 8, bits >>= 8) *out += static_cast<char>(bits);
