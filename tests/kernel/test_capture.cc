@@ -319,7 +319,7 @@ TEST_P(SectionsTest, AreFilesThatContinueEachOtherAlsoWhereTheSinkWasFull) {
     }
   }
   sections->is_full = true;
-  ASSERT_TRUE(capture_->Poll(absl::ZeroDuration()).ok());  // Detects it, however fast the load is.
+  ASSERT_TRUE(capture_->Poll(absl::ZeroDuration()).ok());  // Detects the full sink.
   Run(1, 1000);  // The session ends while it is suspended.
   const bool was_suspended = (*started)->is_suspended();
   const SessionSummary summary = Stop(*started);

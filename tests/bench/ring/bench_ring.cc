@@ -108,9 +108,10 @@ void WaitForDrain(Shared* shared) {
 void EnableByRing(eh::DynamicProvider& provider, const std::string& path) {
   setenv("EVENTHEADER_TRANSPORT", "ring", 1);
   setenv("EVENTHEADER_SOCKET", path.c_str(), 1);
-  // The event was registered before main, without these variables.
+  // Registers the event again: it was registered before main(), without these variables.
   provider.SetTransport(nullptr);
-  // The event is enabled before, but with fewer chunks than a run needs.
+  // The event is enabled before the collector accepts the region, but with fewer chunks than a run
+  // needs.
   for (int i = 0; eh::DescribeTransport(nullptr, 0) != eh::TransportState::kRingConnected ||
                   !provider.enabled();
        ++i) {

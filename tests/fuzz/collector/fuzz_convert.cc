@@ -1,6 +1,6 @@
-// Converts any event as a recorder does, into the form for its values and into the forms for
-// several events. The payload must fit its row in each form, and nettrace dump must show what
-// libeventheader's JSON shows.
+// Converts any event as a recorder does. The form of its metadata row depends on the values of one
+// event or of several events (ValueForms). In each form, the payload must fit its row, and nettrace
+// dump must show what libeventheader's JSON shows.
 #include <rapidjson/document.h>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Tests which mapping an address belongs to: at each time, after programs, copies and ends of
-// processes.
+// Tests which mapping an address belongs to: at each time, and after processes execute programs,
+// fork and end.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>

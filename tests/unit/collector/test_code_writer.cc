@@ -120,7 +120,7 @@ TEST_F(CodeWriterTest, EventsAreInTheOrderOfTheMappings) {
   Map(0x1000, "/lib/a", 10);
   Map(0x1000, "/lib/b", 150);
   Use({0x1010}, 160);
-  Use({0x1010}, 140);  // of another CPU, with the same stack
+  Use({0x1010}, 140);  // an earlier event, from the ring of another CPU
   EndInterval(200);
   EXPECT_EQ(Finish(), (Texts{"100 ProcessMappingMetadata", "100 ProcessMapping",
                              "150 ProcessMappingMetadata", "150 ProcessMapping"}));

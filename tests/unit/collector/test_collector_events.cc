@@ -105,7 +105,7 @@ TEST_F(CollectorEventsTest, EventsAreInTheIntervalInWhichTheyAreReported) {
   EXPECT_EQ(times, (std::vector<std::uint64_t>{100, 100, 200}));
 }
 
-// Some tracepoints are already left out before the trace begins.
+// A tracepoint may be left out before the trace begins.
 TEST_F(CollectorEventsTest, NoEventIsBeforeTheTrace) {
   events_.TracepointLeftOut("a:b", "why", 10);
   events_.Begin(50);

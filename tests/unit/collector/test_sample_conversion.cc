@@ -389,7 +389,8 @@ TEST_F(SampleConversionTest, NullableFieldsHaveARowForEachTypeOfValues) {
   }
 }
 
-// Every event has other nulls. Rows can only state that nulls are possible.
+// In every event, other fields are null. With that many combinations, rows only state which fields
+// can be null.
 TEST_F(SampleConversionTest, FormsOfOneSchemaAreBounded) {
   std::string fields;
   constexpr int kFields = 12;
@@ -401,7 +402,7 @@ TEST_F(SampleConversionTest, FormsOfOneSchemaAreBounded) {
     }
     Write(Event("E", fields, payload));
   }
-  // The sizes change, too.
+  // In these events, the sizes of the values change, too.
   for (int event = 0; event < 1 << kFields; ++event) {
     std::string payload;
     for (int i = 0; i < kFields; ++i) payload += (event >> i & 1) == 0 ? "\2\0ab"s : "\3\0abc"s;
@@ -436,7 +437,7 @@ TEST_F(SampleConversionTest, MalformedEventsAreKeptAsBytes) {
   }
 }
 
-// The kernel's records are shorter today.
+// Payloads of this size do not fit in the records of current kernels.
 TEST_F(SampleConversionTest, PayloadsThatReadersDoNotTakeAreUndecoded) {
   const std::size_t length = 40'000;
   const std::string count = {static_cast<char>(length & 0xFF), static_cast<char>(length >> 8)};

@@ -56,7 +56,7 @@ TEST(FxtArguments, FieldsWithoutRoomAreJson) {
   ASSERT_EQ(fields.size(), kMaxArguments);
   EXPECT_EQ(fields[13], "14=d14");
   EXPECT_EQ(fields[14], R"(more="{"15":15,"s.x":"y","s.z[0]":true,"s.z[1]":null,"s.z[2]":1.5})");
-  // Arguments before the fields are kept, and take some of the room.
+  // Arguments before those of the fields are kept, and leave less room for the fields.
   fields = FieldsOf(payload + "}", {{"level", Kind::kNumber, "4"}});
   ASSERT_EQ(fields.size(), kMaxArguments);
   EXPECT_EQ(fields.front(), "level=d4");

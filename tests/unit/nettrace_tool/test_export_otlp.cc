@@ -440,7 +440,7 @@ TEST_F(LogRequestsTest, LogRecordsOfOpenTelemetryReplacePartsOfTheEvent) {
                               bytes("Log") + '\x12' + bytes("text") + bytes("Name") + bytes("a") +
                               bytes("m") + bytes("b");
   EXPECT_TRUE(AddPayload(thread_, tests::ToBytes(payload)).ok());
-  // Without its role, the same thread has its own service again.
+  // A record without ext_cloud_role has a different resource: that of the thread.
   metadata_.fields.resize(1);
   requests_->OnRowsEnd();
   EXPECT_TRUE(AddPayload(thread_, tests::ToBytes("\0\4"s)).ok());

@@ -882,7 +882,7 @@ TEST_F(RingProcessTest, APluginLeavesNothingBehindWhenItIsUnloaded) {
       const auto write = reinterpret_cast<int (*)()>(dlsym(plugin, "WriteFromPlugin"));
       if (write == nullptr) return kWrong;
       int written = 0;
-      // In a thread that ends after the plugin is unloaded, too.
+      // Also writes in a thread that ends after the plugin is unloaded.
       std::atomic<bool> ends{false};
       std::atomic<bool> has_written{false};
       std::thread thread([&] {
