@@ -176,8 +176,8 @@ class AtRestTest(unittest.TestCase):
                 self.events = UserEvents()
         woken = wake_ups(recorder.pid)[str(recorder.pid)] - before
         print(f"{registered} registrations in 3 s, {woken} wake-ups", flush=True)
-        # A search has about two wake-ups: one by the notification, which comes once for each CPU that registers, and one
-        # when the search is due. Searches are at least 5 ms apart.
+        # A search has about two wake-ups: one by the notification, which comes once for each CPU that registers, and
+        # one when the search is due. Searches are at least 5 ms apart.
         self.assertLess(woken, 3 * 200 * 3)
         self.finish(recorder)
 
