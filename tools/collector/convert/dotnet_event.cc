@@ -33,8 +33,9 @@ enum ExtensionLabel : std::uint8_t {
 constexpr char kTwice[] = "the extension has a label twice";
 constexpr char kShort[] = "the extension is cut short";
 
-// Keyword bits that EventSource sets in every event, for its sessions. They are cleared, because
-// with them a filter by keyword would reject events that have no other keyword.
+// Keyword bits that EventSource sets in every event, as marks of its tracing sessions. They are
+// cleared: filters by keyword accept an event without keywords, but would reject it with these
+// bits.
 constexpr std::uint64_t kSessionKeywords = std::uint64_t{0xF} << 44;
 
 // Providers whose GUID is not derived from the name.

@@ -88,7 +88,8 @@ const DotnetSchemas::Row* DotnetSchemas::FindOfStream(int tracepoint, std::uint3
     *reason = kBadDescription;
     return nullptr;
   }
-  // The description differs from that of each event of a tracepoint, which has another form.
+  // The NUL at the start keeps this description different from the metadata of events that come by
+  // tracepoints, which have another form.
   std::string text(1, '\0');
   text += base::AsText(description.bytes());
   return Learn(

@@ -10,7 +10,8 @@ namespace collector {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-// An entry counts once more towards a pace for every kMetadataBytes bytes of its metadata.
+// Where a Pace limits the rate of new entries, an entry counts once, and once more for every
+// kMetadataBytes bytes of its metadata.
 constexpr std::size_t kMetadataBytes = 512;
 // When a share exceeds its bounds, it is reduced to a 16th below them, so that evictions are rare.
 constexpr std::size_t kSpare = 16;

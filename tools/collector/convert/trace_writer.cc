@@ -52,9 +52,9 @@ void TraceWriter::SetRingThread(std::size_t index, std::string name, std::string
   if (!cpu.source.empty()) cpu.first_unit = writer_->stats().events + writer_->stats().lost + 1;
 }
 
-// Sets the members of the row in place, and does not copy a row that it has just built. A copy
-// would load units larger than those just stored, so the processor would have to wait for the
-// stores.
+// Sets the members of the row in place instead of copying a row that was just built. The copy would
+// load wider words than those just stored. The processor cannot forward such stores to the loads,
+// and would wait until they are complete.
 absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
   nettrace::EventRow& row = cpu->row;
   if (event.timestamp < std::max(row.timestamp, interval_start_)) [[unlikely]]

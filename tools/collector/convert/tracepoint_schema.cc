@@ -51,8 +51,8 @@ bool IsOfWordCharacters(absl::string_view text) {
                      [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
-// Returns whether `text` is a word. The two excluded words are macros of old kernels; libtraceevent
-// replaces them with text.
+// Returns whether `text` is an identifier of C. Excludes two macros of old kernels, because
+// libtraceevent replaces them with text.
 bool IsWord(absl::string_view text) {
   return !text.empty() && text != "STA_PR_FMT" && text != "LOCAL_PR_FMT" &&
          !absl::ascii_isdigit(static_cast<unsigned char>(text[0])) && IsOfWordCharacters(text);

@@ -13,7 +13,7 @@ namespace {
 using nettrace::internal::ByteReader;
 using nettrace::internal::ByteWriter;
 
-// Begins each message, with its NUL.
+// First bytes of each message. The NUL is one of them.
 constexpr std::string_view kMagic("DOTNET_IPC_V1\0", 14);
 constexpr std::size_t kHeaderSize = 20;
 
@@ -25,20 +25,22 @@ constexpr std::uint8_t kCollectTracing5 = 6;  // command
 constexpr std::uint8_t kProcess = 4;          // command set
 constexpr std::uint8_t kEnablePerfMap = 5;    // command
 constexpr std::uint8_t kDisablePerfMap = 6;   // command
-constexpr std::uint32_t kOnlyPerfMap = 3;     // type of map: without the file for perf inject
+constexpr std::uint32_t kOnlyPerfMap = 3;     // type: perf-PID.map, no file for perf inject
 constexpr std::uint8_t kServer = 0xFF;        // command set of replies
 constexpr std::uint8_t kOk = 0;
 constexpr std::uint8_t kError = 0xFF;
 constexpr std::uint32_t kUserEventsSession = 1;
 constexpr std::uint32_t kNetTraceV4 = 1;  // format of a stream
-// Maximum size of the buffers in which the runtime keeps events that were not written yet, in MB.
+// Maximum size of the buffers in which the runtime keeps events until it writes them to the stream,
+// in MB.
 constexpr std::uint32_t kBuffers = 64;
 
 void PutBytes(std::string_view text, ByteWriter* out) {
   out->Bytes(std::as_bytes(std::span(text)));
 }
 
-// Appends ASCII text as UTF-16 with a NUL, after the number of its units; "" has no units.
+// Appends the number of UTF-16 units of an ASCII text, then the units. The last unit is a NUL; ""
+// has no units.
 void PutText(std::string_view text, ByteWriter* out) {
   out->Fixed(static_cast<std::uint32_t>(text.empty() ? 0 : text.size() + 1));
   for (const char c : text) out->Fixed(static_cast<std::uint16_t>(static_cast<unsigned char>(c)));
@@ -53,13 +55,13 @@ void PutProvider(const DotnetProvider& provider, ByteWriter* out) {
 }
 
 void PutTracepoint(const DotnetProvider& provider, ByteWriter* out) {
-  out->Fixed(std::uint8_t{0});   // no filter of event ids:
-  out->Fixed(std::uint32_t{0});  // no ids
+  out->Fixed(std::uint8_t{0});   // the event ids that follow are excluded
+  out->Fixed(std::uint32_t{0});  // number of these ids
   PutText(provider.tracepoint, out);
   out->Fixed(std::uint32_t{0});  // no further tracepoints
 }
 
-// Puts the header of a request. Returns the place of its size.
+// Appends the header of a request. Returns the offset of the request's size, which Finish sets.
 std::size_t PutHeader(std::uint8_t set, std::uint8_t command, ByteWriter* out) {
   PutBytes(kMagic, out);
   const std::size_t size_at = out->Reserve(sizeof(std::uint16_t));

@@ -17,7 +17,8 @@ namespace collector {
 namespace {
 
 constexpr char kForm[] = "PROVIDER[:level[:keywords]], such as MyCompany-Shop:info:0x3";
-// A request to the runtime has at most 65535 bytes, in which names are UTF-16.
+// Maximum number of providers, and of characters in the name of a provider. They keep a request to
+// the runtime, in which names are UTF-16, within its limit of 65535 bytes.
 constexpr std::size_t kMaxProviders = 32;
 constexpr std::size_t kMaxName = 255;
 constexpr std::uint8_t kVerbose = 5;

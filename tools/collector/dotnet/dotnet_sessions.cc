@@ -42,12 +42,13 @@ namespace {
 
 using State = DotnetProcess::State;
 
-// Time between two searches for new processes: in the folder of sockets if it is not watched or
-// processes are named, and else there and in /proc, which costs more.
+// Time between two searches for new processes. kSearch applies to the processes that the options
+// name, and to the folder of sockets if it cannot be watched. kSearchAll applies to this folder in
+// any case, and to containers, which are searched by /proc and cost more.
 constexpr absl::Duration kSearch = absl::Milliseconds(100);
 constexpr absl::Duration kSearchAll = absl::Seconds(1);
-// A process whose socket was just created may not listen to it yet. It is tried this often, until
-// this time is over.
+// A process whose socket was just created may not listen to it yet. Time between two attempts to
+// connect to the process, and time for which these attempts continue.
 constexpr absl::Duration kTryFresh = absl::Milliseconds(5);
 constexpr absl::Duration kFreshFor = absl::Seconds(2);
 // Time after which a process that did not enable its events is asked again, and how often it is
@@ -92,7 +93,7 @@ struct Process {
   ProcessFacts facts;
   Way way = Way::kTracepoints;
   std::string folder;         // folder of its socket
-  bool has_stream = false;    // the other thread reads its stream
+  bool has_stream = false;    // its stream has begun and has not ended
   bool is_stopped = false;    // its stream ended because the recording ends
   absl::Duration stream_end;  // time at which its stream ended
   DotnetProcess shown;
@@ -116,7 +117,8 @@ struct Process {
   bool awaits_reply() const { return socket.valid() && shown.state == State::kAsked; }
 };
 
-// The thread. It outlives the DotnetSessions if a file system hangs.
+// Runs the thread that finds and asks processes. It outlives the DotnetSessions if the thread
+// hangs, for example in a file system.
 class Worker {
  public:
   explicit Worker(DotnetOptions options)
@@ -126,7 +128,7 @@ class Worker {
                    MakeStreamRequest(StreamRequest::kAny, options_.providers)}),
         watch_(options_.folder) {}
 
-  // `self` is this object.
+  // Starts the thread. `self` must be this object, which the thread keeps until it ends.
   absl::Status Start(std::shared_ptr<Worker> self);
   pid_t thread_id() const { return thread_id_; }
   void Begin() {
@@ -144,7 +146,7 @@ class Worker {
   // A process whose socket was just created.
   struct Fresh {
     ProcessFacts facts;
-    absl::Duration until;  // when it is no longer tried often
+    absl::Duration until;  // end of the attempts every kTryFresh
   };
 
   void Wake() const {
@@ -173,7 +175,8 @@ class Worker {
   void PassStream(Process* process, std::uint64_t session);
   // Records the ends of streams.
   void TakeEndsOfStreams(absl::Duration now);
-  // Ends the connection of a process that does not know the request.
+  // Ends the connection of a process that does not know the request. The process gets the next
+  // request if there is one.
   void TryNextWay(Process* process, absl::Duration now);
   const std::string& RequestFor(const Process& process) const {
     return requests_[static_cast<std::size_t>(process.way)];
@@ -196,17 +199,17 @@ class Worker {
   std::atomic<bool> stops_ = false;
   std::atomic<std::uint64_t> report_number_ = 0;
 
-  // Members of the thread.
+  // Members that only the thread uses.
   SocketWatch watch_;
   absl::Duration next_search_ = absl::ZeroDuration();
   absl::Duration next_search_all_ = absl::ZeroDuration();
   absl::Duration next_drop_ = absl::ZeroDuration();
   std::map<pid_t, Fresh> fresh_;
   std::map<pid_t, Process> processes_;        // processes that have not ended, by pid
-  std::deque<DotnetProcess> ended_;           // the latest first
-  std::map<pid_t, std::uint64_t> not_asked_;  // starts of processes beyond the limit
+  std::deque<DotnetProcess> ended_;           // the last one that ended is first
+  std::map<pid_t, std::uint64_t> not_asked_;  // start times of the processes that LeaveOut counts
   DotnetReport totals_;                       // counts only, of processes that have ended
-  bool changed_ = false;                      // since the last Publish
+  bool changed_ = false;                      // state has changed since the last Publish
 
   mutable std::mutex mutex_;  // for the members below
   std::condition_variable end_;
@@ -310,7 +313,7 @@ void Worker::ReadWatch(absl::Duration now) {
   if (!options_.pids.empty()) return;
   bool is_incomplete = false;
   const std::vector<SocketName> names = watch_.Read(&is_incomplete);
-  // Bounds the work that a process can cause that creates such files all the time.
+  // Bounds the work that this thread does for a process that creates such files all the time.
   if (!names.empty()) absl::SleepFor(absl::Milliseconds(1));
   for (const SocketName& name : names) {
     if (fresh_.size() >= kMaxCandidates) is_incomplete = true;
@@ -375,7 +378,7 @@ bool Worker::Wants(pid_t pid) const {
                      [&path](const std::string& each) { return IsInCgroup(path, each); });
 }
 
-// Connects to the process if it has a socket, was not asked before, or is due for another try.
+// Connects to the process if it was not asked before, or is due for another attempt.
 void Worker::Consider(pid_t pid, absl::Duration now) {
   auto known = processes_.find(pid);
   if (known != processes_.end() &&
@@ -498,7 +501,8 @@ int Worker::Send(Process* process) {
 void Worker::Receive(Process* process, absl::Duration now) {
   constexpr char kInvalid[] = "its diagnostics socket sent bytes that are no reply";
   std::array<char, kMaxReply + 1> bytes;
-  // A stream begins after the reply, which is as long as the longest one.
+  // A stream follows its reply on the same connection, and its bytes must stay in the socket. A
+  // reply that begins a stream has kMaxReply bytes, so no more are read.
   const std::size_t room =
       process->way == Way::kTracepoints ? bytes.size() : kMaxReply - process->received.size();
   const ssize_t got = recv(process->socket.get(), bytes.data(), room, 0);
@@ -514,7 +518,7 @@ void Worker::Receive(Process* process, absl::Duration now) {
   }
   process->received.append(bytes.data(), static_cast<std::size_t>(got));
   const DiagnosticsReply reply = ParseDiagnosticsReply(process->received);
-  // Nothing follows a reply.
+  // More bytes than the longest reply are an error.
   if (reply.kind == DiagnosticsReply::Kind::kInvalid || process->received.size() > kMaxReply) {
     process->tries = kMaxTries;
     return Refuse(process, State::kRefused, kInvalid, now);
@@ -604,7 +608,7 @@ void Worker::TakeEndsOfStreams(absl::Duration now) {
       process.shown.state = State::kRefused;
       process.shown.given_up = true;
     }
-    process.shown.ended = true;  // DropEnded checks whether this is so
+    process.shown.ended = true;  // assumed here; DropEnded checks it
     changed_ = true;
   }
 }
@@ -649,7 +653,7 @@ void Worker::DropEnded(absl::Duration now) {
         known = processes_.erase(known);
         continue;
       }
-      // A process that ends closes its stream before it exits.
+      // A process that exits closes its stream first, so the process gets some time to end.
       const bool is_ending = now < process.stream_end + kTryAgain;
       if (process.shown.state == State::kEnabled && !process.socket.valid() &&
           !process.is_stopped && !is_ending) {
@@ -683,7 +687,7 @@ void Worker::ForgetNotAsked() {
 
 void Worker::AddFinal(Process* process) {
   DotnetProcess shown = std::move(process->shown);
-  // A process that ended before it could reply shows no fault.
+  // The reason for the missing reply is the end of the process, and not a fault of its runtime.
   if (shown.state == State::kAsked || (shown.state == State::kRefused && shown.reason == kClosed)) {
     shown.state = State::kRefused;
     shown.reason = "it ended before it replied";
@@ -698,7 +702,7 @@ void Worker::AddFinal(Process* process) {
   changed_ = true;
 }
 
-// The interface of a worker.
+// Implements DotnetSessions with a Worker.
 class Sessions : public DotnetSessions {
  public:
   explicit Sessions(std::shared_ptr<Worker> worker) : worker_(std::move(worker)) {}

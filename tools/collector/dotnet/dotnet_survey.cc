@@ -80,7 +80,8 @@ void SetProblem(const absl::Status& status, DotnetRuntime* runtime) {
                         : "restart the process";
 }
 
-// Returns no value if the process has no diagnostics socket.
+// Returns the version of a process's runtime, or the problem that prevents its recording. Returns
+// no value if the process has no diagnostics socket. Waits for a reply until `end` at most.
 std::optional<DotnetRuntime> Examine(pid_t pid, const std::string& folder, absl::Duration end) {
   const std::optional<ProcessFacts> facts = ReadProcessFacts(pid);
   if (!facts) return std::nullopt;

@@ -37,7 +37,7 @@ class EventPipeInbox {
     bool was_asked = false;   // the process was asked to end the stream
   };
 
-  // Functions for the thread that asks processes.
+  // Functions for the thread that asks .NET processes for their streams.
 
   // Returns whether kMaxStreams streams are being read.
   bool is_full() const {

@@ -24,7 +24,7 @@ constexpr absl::Duration kMaxClockDifference = absl::Minutes(1);
 
 }  // namespace
 
-// The bytes of the connection.
+// Reads the bytes of the connection without waiting, up to the number that Allow has set.
 class EventPipeStream::SocketSource : public nettrace::Source {
  public:
   explicit SocketSource(base::UniqueFd socket) : socket_(std::move(socket)) {}

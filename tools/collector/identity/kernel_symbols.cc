@@ -36,7 +36,8 @@ KernelSymbols KernelSymbols::Parse(std::string_view text) {
   KernelSymbols result;
   for (const absl::string_view line :
        absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
-    // The line is "ffffffff81000000 T _text"; for a module, a tab and its name follow.
+    // The line is "ffffffff81000000 T _text". In the line of a module's symbol, a tab and the name
+    // of the module follow.
     const std::size_t type_at = line.find(' ') + 1;
     if (type_at == 0 || type_at + 2 >= line.size()) continue;
     const char type = line[type_at];

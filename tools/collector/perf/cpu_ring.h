@@ -30,8 +30,9 @@ class CpuRing {
   explicit CpuRing(int number) : number_(number) {}
 
   // Sets the maximum number of frames in the stack of a sample, and of bytes in its copy of the
-  // stack; samples have no stacks by default. TakeMayHaveLost depends on it, and Open opens a ring
-  // for deferred stacks. Must be called before samples with stacks are recorded.
+  // stack; samples have no stacks by default. TakeMayHaveLost depends on these numbers. Open then
+  // requests deferred stacks if the kernel supports them. Must be called before samples with stacks
+  // are recorded.
   void ExpectStacks(std::size_t max_frames, std::size_t copied_bytes = 0);
 
   int number() const { return number_; }

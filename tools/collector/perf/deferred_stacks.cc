@@ -16,8 +16,8 @@ std::uint64_t EntryAt(std::span<const std::byte> stack, std::size_t at) {
   return internal::Load<std::uint64_t>(stack, at);
 }
 
-// Returns the cookie at the end of the stack, or no value if the user part was not deferred. The
-// place decides, because the cookie before it could have any value.
+// Returns the cookie at the end of the stack, or no value if the user part was not deferred. Looks
+// for the mark only at its place before the cookie, because the cookie may have the same value.
 std::optional<std::uint64_t> FindCookie(std::span<const std::byte> stack) {
   if (stack.size() < kMarkSize) return std::nullopt;
   const std::size_t mark = stack.size() - kMarkSize;

@@ -147,14 +147,15 @@ void DeferStacks(perf_event_attr* attr) {
 void WriteDeferredStacks(perf_event_attr* attr) {
   constexpr unsigned kDeferOutput = 39;
   SetFlag(kDeferOutput, attr);
-  // The kernel passes the records only to events that request records of tasks. This flag makes
-  // the event one of them, and alone it causes no records.
+  // The kernel passes the records only to events that request records of tasks. comm_exec makes
+  // this event one of them. Without other flags, it causes no records.
   attr->comm_exec = 1;
 }
 
 bool KernelDefersStacks() {
   static const bool defers = [] {
-    // The thread may move to another CPU before the page fault, whose stack then does not arrive.
+    // Tries again, because the thread may move to another CPU before the page fault. The ring then
+    // gets no sample.
     constexpr int kAttempts = 3;
     for (int i = 0; i < kAttempts; ++i) {
       if (DeferredStackArrives(sched_getcpu())) return true;

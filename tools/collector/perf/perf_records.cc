@@ -28,8 +28,9 @@ bool ParseTask(const PerfRecord& record, std::uint32_t type, TaskRecord* task) {
   return true;
 }
 
-// Parses what follows the raw data of a sample with a stack, or its copy of the stack. Only a
-// sample with empty raw data can be of a thread that is switched out.
+// Parses the end of a sample with a stack, which follows the raw data or the copy of the stack.
+// `is_empty` states whether the raw data is empty; only then can the sample be of a thread that is
+// switched out.
 bool ParseEnd(std::span<const std::byte> rest, bool is_empty, SampleRecord* sample) {
   sample->kind = SampleRecord::Kind::kEvent;
   sample->cgroup = 0;
@@ -43,8 +44,9 @@ bool ParseEnd(std::span<const std::byte> rest, bool is_empty, SampleRecord* samp
   return sample->cgroup != 0;
 }
 
-// Parses the registers and the copy of the stack at the start of `*rest`, and removes them. Without
-// a copy, the place of the ABI and of the size has at most one 0 (ParseEnd).
+// Parses the registers and the copy of the stack at the start of `*rest`, and removes them. An
+// empty copy has an ABI and a size of 0. A sample without a copy is not mistaken for it, because it
+// has at most one 0 there (ParseEnd).
 bool ParseCopy(std::span<const std::byte>* rest, SampleRecord* sample) {
   constexpr std::size_t kRegistersSize = 8 * kUserRegisters.size();
   if (rest->size() < 16) return false;

@@ -374,7 +374,7 @@ absl::Status Attachments::AttachUserEvents(const std::vector<SessionWriter*>& se
   absl::Status enabled = AttachWanted(std::move(wanted), sessions, enable, options_.attach_for,
                                       &has_more_user_events_);
   if (!unclear.ok() && !enable) return unclear.status();
-  // user_events_status cannot be read, perhaps because too few descriptors were left. The next
+  // If user_events_status cannot be read, perhaps because too few descriptors were left, the next
   // search tries again.
   if (!unclear.ok()) SkipUnclear(sessions, std::string(unclear.status().message()));
   if (unclear.ok() && *unclear != 0) {

@@ -437,9 +437,9 @@ void Capture::FollowTarget(std::uint64_t now, bool is_woken) {
   }
 }
 
-// The next work is to close an interval, once its last records are certainly in the rings, or to
-// search for tracepoints. Rings that are less than a quarter full do not wake the capture; their
-// records are drained when the interval is closed.
+// Returns the time of the next work: to close an interval, once its last records are certainly in
+// the rings, or to search for tracepoints. Rings that are less than a quarter full do not wake the
+// capture; their records are drained when the interval is closed.
 std::uint64_t Capture::NextWork() const {
   std::uint64_t end = closing_;
   if (end == 0) {
@@ -490,7 +490,7 @@ std::uint64_t Capture::BeginStacks(std::uint64_t now) {
     unwinder_->GiveUp(now);
     return now;
   }
-  std::uint64_t oldest = StackUnwinder::kNone;  // of the samples that wait for room
+  std::uint64_t oldest = StackUnwinder::kNone;  // time of the first sample that waits for room
   CodeTracker* const code = tasks_.code();
   for (std::size_t cpu = 0; cpu < perf_.rings().cpus().size(); ++cpu) {
     perf_.rings().PeekOf(cpu, [&](const PerfRecord& record) {

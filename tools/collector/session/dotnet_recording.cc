@@ -69,7 +69,7 @@ void DotnetRecording::Begin(Session* session) {
 }
 
 void DotnetRecording::WaitForEnds() {
-  // The other thread records the ends of streams within 0.2 s.
+  // The thread of `sessions_` records the ends of streams within 0.2 s.
   for (int i = 0; i < 100 && streams_ != nullptr && streams_->has_unrecorded(); ++i) {
     absl::SleepFor(absl::Milliseconds(10));
   }
