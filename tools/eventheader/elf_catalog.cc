@@ -157,8 +157,8 @@ absl::StatusOr<Image> Image::Open(const std::string& path) {
     const Segment found = {segment.p_vaddr, segment.p_offset, segment.p_filesz};
     if (segment.p_type == PT_LOAD) image.loaded_.push_back(found);
     // All notes are read as if they were aligned to 4 bytes, whatever the alignment of the segment.
-    // mold puts all notes into one segment, and that of .note.gnu.property makes its alignment 8.
-    // The sizes of that note are multiples of 8, so the next note begins where it is expected.
+    // mold puts all notes into one segment, which gets the alignment 8 of .note.gnu.property. The
+    // size of that note is a multiple of 8, so the next note begins where it is expected.
     if (segment.p_type == PT_NOTE) image.notes_.push_back(found);
   }
   return image;

@@ -23,7 +23,7 @@ using control::SessionStatus;
 // Maximum number of rows for losses in the details of a session. The largest losses are shown.
 constexpr std::size_t kLossesShown = 20;
 
-// Returns the number of characters of valid UTF-8. Assumes that each takes one column.
+// Returns the number of characters of valid UTF-8. Assumes that each character takes one column.
 std::size_t WidthOf(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;

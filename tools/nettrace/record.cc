@@ -67,7 +67,7 @@ constexpr char kNoValue[] = "true";  // text that CLI11 stores for an option wit
 constexpr char kStopWhenFull[] = "stop";
 constexpr char kWaitWhenFull[] = "wait";
 
-// The output without -o, and the name that an earlier output of this name gets.
+// Path of the output if there is no -o, and the path to which a file with that path is renamed.
 constexpr char kDefaultOutput[] = "trace.nettrace";
 constexpr char kPreviousOutput[] = "trace.1.nettrace";
 
@@ -212,7 +212,7 @@ int FailHalfway(const absl::Status& status, const Output& output,
 }
 
 // Warns of tracepoints that patterns select but that are not recorded. Skips the first `shown`
-// tracepoints, which an earlier call has printed. Returns the current number of all of them.
+// tracepoints, which an earlier call has printed. Returns the current number of these tracepoints.
 std::size_t PrintSkipped(const collector::SkippedTracepoints& tracepoints, std::size_t shown) {
   const std::vector<std::string>& reasons = tracepoints.reasons();
   for (std::size_t i = shown; i < reasons.size(); ++i) {
@@ -461,7 +461,8 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
   }
 }
 
-// Sets the stacks of the selectors that --stacks follows, and of samples if it precedes all.
+// Sets the stacks of each selector that a --stacks follows. If --stacks precedes all selectors,
+// sets the stacks of the samples of --cpu and --off-cpu.
 absl::Status ReadStacks(const RecordArguments& arguments, collector::SessionOptions* session) {
   const bool has_samples = !arguments.cpu_rate.empty() || arguments.off_cpu;
   for (std::size_t i = 0; i < arguments.stacks.size(); ++i) {
@@ -612,7 +613,7 @@ absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Sessio
   return absl::OkStatus();
 }
 
-// A folder for a socket that only services that the command starts use. They find the socket by the
+// A folder with a socket for the services that the command starts. Services find the socket by the
 // environment variable EVENTHEADER_SOCKET, which the command inherits. The destructor deletes the
 // folder.
 class OwnSocket {

@@ -138,7 +138,7 @@ int Ship(ShipArguments arguments) {
   const ship::ShipCounts& counts = shipper.counts();
   const ship::DeliveryCounts& delivered = shipper.delivered();
   const ship::DeliveryCounts& spans = shipper.delivered_spans();
-  // A service that is stopped by a signal has done its work.
+  // Without --once, a signal is the usual end, and does not make the work incomplete.
   const bool is_early = !status.ok() || (arguments.options.once && cli::IsStopRequested());
   const bool is_complete = !is_early && delivered.rejected == 0 && delivered.refused == 0 &&
                            spans.rejected == 0 && spans.refused == 0 && counts.lost_files == 0 &&

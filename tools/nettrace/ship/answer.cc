@@ -121,9 +121,9 @@ PartialSuccess ReadJson(const rapidjson::Document& json) {
   return result;
 }
 
-// Parses a body that is a JSON object. The result has an error if it is none.
+// Parses a body into `*json`, which has a parse error if the body is not JSON.
 void ParseJson(const std::string& body, rapidjson::Document* json) {
-  // Iterative, because a hostile body may be nested deeply.
+  // Parses without recursion, because a hostile body may be nested deeply.
   json->Parse<rapidjson::kParseIterativeFlag>(body.data(), body.size());
 }
 

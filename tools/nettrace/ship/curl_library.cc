@@ -12,7 +12,7 @@ namespace tools::ship {
 absl::StatusOr<CurlLibrary> CurlLibrary::Load() {
   std::string error;
   void* library = nullptr;
-  // The second one is Debian's build with GnuTLS.
+  // libcurl-gnutls.so.4 is Debian's build with GnuTLS.
   for (const char* const name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
     library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library != nullptr) break;

@@ -147,7 +147,7 @@ std::size_t HttpClient::OnBody(char* bytes, std::size_t size, std::size_t count,
   const std::size_t taken = std::min(size * count, kMaxBody - client->body_.size());
   client->body_.append(bytes, taken);
   client->is_body_cut_ = taken < size * count;
-  return taken;  // fewer bytes end the request
+  return taken;  // curl ends the request if this is less than size * count
 }
 
 std::size_t HttpClient::OnHeader(char* /*bytes*/, std::size_t size, std::size_t count, void* self) {

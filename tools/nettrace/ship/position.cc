@@ -83,7 +83,8 @@ class ObjectReader {
   bool ok_ = false;
 };
 
-// Writes an exact number. Readers of this file have 64-bit numbers.
+// Writes a number as a JSON number, even if a double cannot represent it. ObjectReader, the only
+// reader of this file, reads all 64 bits.
 void PutExact(base::JsonWriter* json, const char* key, std::uint64_t number) {
   json->PlainKey(key);
   json->Uint64(number);
@@ -93,7 +94,7 @@ void PutExact(base::JsonWriter* json, const char* key, std::uint64_t number) {
 
 absl::StatusOr<Position> Position::FromText(std::string_view text) {
   rapidjson::Document json;
-  // Iterative, because hostile contents may be nested deeply.
+  // Parses without recursion, because hostile contents may be nested deeply.
   json.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
   Position position;
   if (!json.HasParseError()) {

@@ -169,7 +169,7 @@ absl::StatusOr<bool> Shipper::ShipListed() {
 
 void Shipper::ReportProblems(const Spool::Listing& listing) {
   for (const absl::Status& problem : listing.problems) {
-    // A session's directory may appear later.
+    // Without --once, the problem may end: for example, a session's directory may appear later.
     if (options_.once) ++counts_.unreadable;
     ReportOnce(std::string(problem.message()));
   }
@@ -210,7 +210,7 @@ absl::Status Shipper::ShipFile(const SpoolFile& file) {
   struct stat facts = {};
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
       OpenInput(file.path, &progress, &facts, /*skip_damage=*/true);
-  if (absl::IsNotFound(reader.status())) return absl::OkStatus();  // Compare() counts it
+  if (absl::IsNotFound(reader.status())) return absl::OkStatus();  // Compare() counts the file
   const bool is_trace =
       !absl::IsInvalidArgument(reader.status()) && !absl::IsUnimplemented(reader.status());
   if (!reader.ok()) {

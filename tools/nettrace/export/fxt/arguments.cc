@@ -13,7 +13,8 @@
 namespace tools::fxt {
 namespace {
 
-// Collects the leaves of a payload. A handler of exporting::PayloadReader.
+// Collects the leaves of a payload: the values that are neither objects nor arrays, and empty
+// objects and arrays. It is a handler for exporting::ReadPayload.
 class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTaker> {
  public:
   LeafTaker(std::string_view prefix, std::vector<Argument>* arguments)

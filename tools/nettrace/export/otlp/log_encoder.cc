@@ -470,7 +470,7 @@ class EncoderFor final : public LogEncoder {
     Captured captured = Captured::kNone;
     std::uint32_t list = 0;  // number of the field of each member
     std::size_t begin = 0;   // bytes of text_ before the current member, or before its content
-    std::size_t member = 0;  // these three: results of BeginMember, BeginValue, BeginList
+    std::size_t member = 0;  // this and the next two: results of BeginMember, BeginValue, BeginList
     std::size_t value = 0;
     std::size_t list_begin = 0;
     // With kMembers: the names and contents of the members. The last member gets its content when
@@ -548,7 +548,7 @@ class EncoderFor final : public LogEncoder {
   bool has_body_ = false;
   bool in_fields_ = false;
   bool in_attributes_ = false;  // between BeginAttributes and TakeAttributes
-  std::string key_;             // key of the last attribute between these calls
+  std::string key_;             // key of the last attribute, if in_attributes_ is set
   std::vector<EncodedAttribute> attributes_;
   std::vector<Level> levels_;
 };

@@ -69,7 +69,7 @@ class RequestBatch {
     std::uint32_t scope = 0;
     std::size_t begin = 0;  // offset in ResourceGroup::Scope::records
     std::size_t size = 0;
-    std::uint64_t events = 0;  // see EventsIn
+    std::uint64_t events = 0;  // number of events that the record represents
   };
 
   // Returns the group of the resource in the current request.

@@ -145,7 +145,7 @@ std::string_view Cut(std::string_view text, std::size_t size) {
   return text.substr(0, size);
 }
 
-// Appends levels, which have `width` bits, after their length in bytes.
+// Appends the encoded length of the levels in bytes, then the levels, which have `width` bits each.
 void AppendLevels(const std::vector<std::uint8_t>& levels, int width, std::string* out) {
   const std::size_t begin = out->size();
   out->append(4, '\0');

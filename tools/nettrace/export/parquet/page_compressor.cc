@@ -9,7 +9,7 @@
 namespace tools::parquet {
 namespace {
 
-// Higher levels take more time and save little, as in files of the collector.
+// Higher levels take more time and save little space. Files of the collector use this level, too.
 constexpr int kZstdLevel = 1;
 
 }  // namespace
