@@ -69,7 +69,14 @@ class SamplesTest(unittest.TestCase):
         cls._folder = tempfile.TemporaryDirectory(prefix="nettrace-samples-")
         cls.folder = pathlib.Path(cls._folder.name)
         cls.work = cls.folder / "work"
-        subprocess.run(["cc", *FLAGS, f"-DDEPTH={DEPTH}", "-x", "c", "-o", cls.work, "-"], input=WORK.encode(), check=True)
+        cls.compile(cls.work)
+        (cls.folder / "dwarf").mkdir()
+        cls.compile(cls.folder / "dwarf" / "work", "-fomit-frame-pointer")
+
+    @classmethod
+    def compile(cls, program, *flags):
+        subprocess.run(["cc", *FLAGS, *flags, f"-DDEPTH={DEPTH}", "-x", "c", "-o", program, "-"], input=WORK.encode(),
+                       check=True)
 
     @classmethod
     def tearDownClass(cls):
@@ -147,8 +154,9 @@ class SamplesTest(unittest.TestCase):
         samples = self.samples_of(events)
         self.assertLess(len(samples), 1.2 * json.loads(self.printed[0])["cpu"] * 99 / 1e9 + 5)
 
-    def check_off_cpu(self, events, work):
-        """Checks the times without a CPU of the thread that printed `work`, and that it had no CPU then."""
+    def check_off_cpu(self, events, work, frames=(DEPTH + 2, DEPTH + 3)):
+        """Checks the times without a CPU of the thread that printed `work`, and that it had no CPU then. `frames`: numbers of
+        frames of the program that the stack of a sleep may have."""
         switches = [event for event in events if event["name"] == "cswitch" and event["thread"] == "work"]
         times = sorted((event["timestamp"] - event["payload"]["Value"], event["timestamp"]) for event in switches)
         self.assertGreaterEqual(len(times), 25)
@@ -166,7 +174,7 @@ class SamplesTest(unittest.TestCase):
         for event in sleeps:
             count = sum(frame.startswith(("work+", "work!")) for frame in event["frames"])
             # syscall() itself may have no frame pointer, so the frame that calls it may be missing.
-            self.assertIn(count, (DEPTH + 2, DEPTH + 3), event["frames"])
+            self.assertIn(count, frames, event["frames"])
 
     def test_times_without_a_cpu_and_samples_exclude_each_other(self):
         events = self.record("--cpu", "--off-cpu", "--", "./work")
@@ -178,14 +186,26 @@ class SamplesTest(unittest.TestCase):
         switches = [event["timestamp"] for event in events if event["name"] == "cswitch"]
         self.assertEqual(switches, sorted(switches))
 
-    def test_times_without_a_cpu_of_a_process_are_recorded(self):
-        fifo = self.folder / "start"
-        os.mkfifo(fifo)
-        work = self.start(["sh", "-c", f"read line <{fifo}; exec {self.work}"])
-        events = self.record("--cpu", "--off-cpu", "--pid", str(work.pid), "--", "sh", "-c", f"echo >{fifo}; exec sleep 20")
-        printed = json.loads(work.stdout.read().decode())
+    def record_times_of_process(self, program, *options):
+        """Records the samples and the times without a CPU of one program. Returns its events, and what it printed."""
+        start = self.folder / "start"
+        start.unlink(missing_ok=True)
+        os.mkfifo(start)
+        work = self.start(["sh", "-c", f"read line <{start}; exec {program}"])
+        events = self.record("--cpu", "--off-cpu", *options, "--pid", str(work.pid), "--", "sh", "-c",
+                             f"echo >{start}; exec sleep 20")
         self.assertEqual({event["pid"] for event in events}, {work.pid})
-        self.check_off_cpu(events, printed)
+        return events, json.loads(work.stdout.read().decode())
+
+    def test_times_without_a_cpu_of_a_process_are_recorded(self):
+        self.check_off_cpu(*self.record_times_of_process(self.work))
+
+    def test_times_without_a_cpu_have_whole_dwarf_stacks(self):
+        events, work = self.record_times_of_process(self.folder / "dwarf" / "work", "--stacks=dwarf")
+        # rest(), recurse() DEPTH + 1 times, main() and _start()
+        self.check_off_cpu(events, work, frames=(DEPTH + 4,))
+        ends = {event["frames"][-1].split("+")[0] for event in events if event["name"] == "cswitch" and event["thread"] == "work"}
+        self.assertLessEqual(ends, {"work!_start", "ld-linux-x86-64.so.2!_start"})
 
     def test_lost_switches_cause_no_times_without_a_cpu(self):
         pause = "./work & sleep 0.2; kill -STOP $PPID; sleep 0.3; kill -CONT $PPID; wait"

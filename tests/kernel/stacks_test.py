@@ -2,8 +2,10 @@
 """Tests the stacks of events: their depth, the module of each frame after dlopen, fork and exec, the functions of the
 kernel, and the maximum of frames. Needs root, tracefs, and a C compiler for programs with frame pointers."""
 
+import collections
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -67,6 +69,49 @@ __attribute__((noinline)) int recurse(int n) {
 int main(void) { return recurse(%d); }
 """
 
+# Calls getppid from a signal handler. The signals interrupt a loop that calls a small function, so that many of them arrive
+# at the first instruction of a function.
+INTERRUPTED = r"""
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+static volatile int signals;
+static void handle(int signal) {
+  (void)signal;
+  syscall(SYS_getppid);
+  ++signals;
+}
+__attribute__((noinline)) int leaf(int n) { return n + signals; }
+__attribute__((noinline)) int spin(void) {
+  int sum = 0;
+  while (signals < 100) sum += leaf(sum);
+  return sum;
+}
+int main(void) {
+  struct itimerval every = {{0, 2000}, {0, 2000}};
+  signal(SIGALRM, handle);
+  setitimer(ITIMER_REAL, &every, 0);
+  return spin() == 1;
+}
+"""
+
+# Reads a clock, which runs code of the vdso.
+CLOCK = r"""
+#include <time.h>
+__attribute__((noinline)) static long ask(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec;
+}
+int main(void) {
+  while (clock() < CLOCKS_PER_SEC) {
+    for (int i = 0; i < 1000000; ++i) ask();
+  }
+  return 0;
+}
+"""
+
 LIBRARY = r"""
 int call(int (*leaf)(void)) {
   int result = leaf();
@@ -122,14 +167,15 @@ class StacksTest(unittest.TestCase):
         cls._folder.cleanup()
 
     @classmethod
-    def compile(cls, name, source, *flags):
-        subprocess.run(["cc", *FLAGS, *flags, "-x", "c", "-o", cls.folder / name, "-", "-x", "none", "-ldl"],
+    def compile(cls, name, source, *flags, folder="."):
+        (cls.folder / folder).mkdir(exist_ok=True)
+        subprocess.run(["cc", *FLAGS, *flags, "-x", "c", "-o", cls.folder / folder / name, "-", "-x", "none", "-ldl"],
                        input=source.encode(), check=True)
 
-    def record(self, *arguments):
-        """Records, and returns the events with their stacks."""
+    def record(self, *arguments, folder="."):
+        """Records a command in a folder, and returns the events with their stacks."""
         file = self.folder / "trace.nettrace"
-        ran = subprocess.run([ARGS.nettrace, "record", "-o", file, *arguments], cwd=self.folder, capture_output=True,
+        ran = subprocess.run([ARGS.nettrace, "record", "-o", file, *arguments], cwd=self.folder / folder, capture_output=True,
                              check=False)
         self.assertEqual(ran.returncode, 0, ran.stderr.decode())
         verified = subprocess.run([ARGS.nettrace, "verify", file], capture_output=True, check=False)
@@ -151,14 +197,17 @@ class StacksTest(unittest.TestCase):
             self.assertEqual(modules[-1], "libc.so.6")
             self.assertNotIn("StackCut", event["labels"])
 
-    def test_frames_have_the_library_that_was_loaded_at_the_time(self):
-        events = self.calls_of(self.record("-e", CALL, "--stacks", "--", "./loader"), "loader")
+    def check_libraries(self, events):
+        """Checks that the stacks of the program that loads libraries have the right one, and that it starts itself again."""
         wanted = ["first.so", "second.so"] * 2 + ["second.so", "first.so"] + ["first.so", "second.so"] * 2
         found = [[module for module in ("first.so", "second.so") if any(frame.startswith(module) for frame in
                                                                         event["frames"])] for event in events]
         # Without the frame of syscall(), that of leaf() is missing, and the library's is the first.
         self.assertEqual(found, [[name] for name in wanted], [event["frames"] for event in events])
         self.assertEqual(len({event["pid"] for event in events}), 2)
+
+    def test_frames_have_the_library_that_was_loaded_at_the_time(self):
+        self.check_libraries(self.calls_of(self.record("-e", CALL, "--stacks", "--", "./loader"), "loader"))
 
     def test_kernel_frames_have_functions(self):
         shutil.copy("/bin/true", self.folder / "our-true")  # Other processes may run /bin/true.
@@ -211,17 +260,51 @@ class StacksTest(unittest.TestCase):
             self.assertGreater(own[1] - own[0], 1)
             self.assertNotIn("StackCut", event.get("labels", {}))
 
+    def check_whole(self, stacks, is_right):
+        """Checks that nearly all stacks are right and end at the start of the program."""
+        bad = [frames for frames in stacks if not (is_right(frames) and "!_start+" in frames[-1])]
+        # A busy machine may have no time to unwind some stacks, which the file counts.
+        skipped = commands.info(ARGS.nettrace, self.folder / "trace.nettrace")["stacksSkipped"]
+        self.assertGreater(len(stacks) - len(bad), 100)
+        self.assertLessEqual(len(bad) - skipped, 0.01 * len(stacks), bad[:3])
+
     def test_dwarf_stacks_of_samples_are_whole(self):
         self.compile("spinner", SPINNER % DEPTH, "-fomit-frame-pointer")
         events = self.record("--cpu=199Hz", "--stacks=dwarf", "--ring-size", "16M", "-e", CALL, "--", "./spinner")
         self.assertIn(" 0 lost", self.said)
-        # A busy machine may have no time to unwind some stacks, which are marked.
         stacks = [event["frames"] for event in events if event["name"] == "cpu" and event["thread"] == "spinner" and
-                  any("spinner!spin+" in frame for frame in event["frames"]) and "StackCut" not in event.get("labels", {})]
-        self.assertGreater(len(stacks), 100)
-        whole = sum(sum("spinner!recurse+" in frame for frame in frames) == DEPTH + 1 and "spinner!_start+" in frames[-1]
-                    for frames in stacks)
-        self.assertGreaterEqual(whole, 0.99 * len(stacks))
+                  any("spinner!spin+" in frame for frame in event["frames"])]
+        self.check_whole(stacks, lambda frames: sum("spinner!recurse+" in frame for frame in frames) == DEPTH + 1)
+
+    def test_dwarf_stacks_have_the_library_that_was_loaded_at_the_time(self):
+        for name, source, flags in (("loader", LOADER, []), ("first.so", LIBRARY, ["-shared", "-fPIC"]),
+                                    ("second.so", LIBRARY, ["-shared", "-fPIC"])):
+            self.compile(name, source, "-fomit-frame-pointer", *flags, folder="dwarf")
+        events = self.calls_of(self.record("-e", CALL, "--stacks=dwarf", "--", "./loader", folder="dwarf"), "loader")
+        self.check_libraries(events)
+        for event in events:
+            self.assertIn("loader!_start+", event["frames"][-1])
+            self.assertNotIn("StackCut", event["labels"])
+
+    def test_dwarf_stacks_of_signal_handlers_include_what_they_interrupt(self):
+        self.compile("interrupted", INTERRUPTED, "-fomit-frame-pointer")
+        events = self.calls_of(self.record("-e", CALL, "--stacks=dwarf", "--", "./interrupted"), "interrupted")
+        self.assertEqual(len(events), 100)
+        # The functions of each stack, with "libc" for those of libc.
+        stacks = collections.Counter(" ".join("libc" if frame.startswith("libc.") else re.sub(r"interrupted!|\+.*", "", frame)
+                                              for frame in event["frames"]) for event in events)
+        for stack in stacks:
+            # The handler returns by a function of libc. The name of a caller is that of the byte before its address, so a
+            # thread that was interrupted at the first instruction of leaf() may seem to be in the function before it.
+            self.assertRegex(stack, r"^libc handle libc (\w+ )?spin main( libc)+ _start$", stacks)
+        self.assertTrue(any(" leaf " in stack for stack in stacks), stacks)
+
+    def test_dwarf_stacks_go_through_the_vdso(self):
+        self.compile("clock", CLOCK, "-fomit-frame-pointer")
+        events = self.record("--cpu=499Hz", "--stacks=dwarf", "--ring-size", "16M", "-e", CALL, "--", "./clock")
+        stacks = [event["frames"] for event in events if event["name"] == "cpu" and event["thread"] == "clock"
+                  and event["frames"][0].startswith("[vdso]")]
+        self.check_whole(stacks, lambda frames: "clock!ask+" in " ".join(frames))
 
     def test_a_short_copy_cuts_dwarf_stacks_and_marks_them(self):
         self.compile("deep", RECURSION % 500, "-fomit-frame-pointer")

@@ -118,10 +118,11 @@ internal static class Program
             if (log.EventCount > 0)
             {
                 bool hasSwitches = false, hasOtherCpus = false;
+                TraceEventStackSource stacks = new(log.Events);
                 foreach (TraceEvent traceEvent in log.Events)
                 {
                     ++events;
-                    if (!WriteEvent(output, traceEvent, log)) ++payloadFailures;
+                    if (!WriteEvent(output, traceEvent, stacks)) ++payloadFailures;
                     hasSwitches |= traceEvent.ProviderName == "Universal.Events" && traceEvent.EventName.StartsWith("cswitch");
                     hasOtherCpus |= traceEvent.ProcessorNumber >= log.NumberOfProcessors;
                 }
@@ -266,7 +267,7 @@ internal static class Program
 
     // Returns false if a payload value could not be read; its place then has the reason. An event
     // of a TraceLog has a process, a time since the trace's start, and a stack.
-    private static bool WriteEvent(Stream output, TraceEvent traceEvent, TraceLog? log = null)
+    private static bool WriteEvent(Stream output, TraceEvent traceEvent, TraceEventStackSource? stacks = null)
     {
         bool readable = true;
         using (Utf8JsonWriter json = new(output, Options))
@@ -290,11 +291,12 @@ internal static class Program
             json.WriteString("relatedActivityId", traceEvent.RelatedActivityID);
             json.WriteNumber("payloadSize", traceEvent.EventDataLength);
             json.WriteString("kind", traceEvent.GetType().Name);
-            if (log != null)
+            if (stacks != null)
             {
                 json.WriteNumber("relativeMs", traceEvent.TimeStampRelativeMSec);
                 json.WriteString("process", traceEvent.Process()?.Name);
                 WriteStack(json, traceEvent.CallStack());
+                json.WriteBoolean("broken", IsBroken(stacks, traceEvent.CallStackIndex()));
             }
             json.WritePropertyName("payload");
             json.WriteStartObject();
@@ -347,6 +349,18 @@ internal static class Program
                 : "0x" + stack.CodeAddress.Address.ToString("x"));
         }
         json.WriteEndArray();
+    }
+
+    // Returns whether PerfView shows the frame BROKEN as the caller of the outermost frame.
+    private static bool IsBroken(TraceEventStackSource stacks, CallStackIndex index)
+    {
+        if (index == CallStackIndex.Invalid) return false;
+        for (StackSourceCallStackIndex stack = StackSourceCallStackIndex.Start + (int)index;
+             stack != StackSourceCallStackIndex.Invalid; stack = stacks.GetCallerIndex(stack))
+        {
+            if (stacks.GetFrameIndex(stack) == StackSourceFrameIndex.Broken) return true;
+        }
+        return false;
     }
 
     private static void WriteValue(Utf8JsonWriter json, object? value)
