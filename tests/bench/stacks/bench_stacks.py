@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Measures what samples with stacks cost: `nettrace record --cpu` samples all CPUs while a thread for each CPU spins below
-many frames. The floor is `perf record -g` of the same load, at the same rate and for the same time.
+many frames. The floor is `perf record --call-graph fp` of the same load, at the same rate and for the same time. Then
+compares `--stacks=dwarf`, which unwinds the stacks, with `perf record --call-graph dwarf`, which only stores the copies.
 
   bench_stacks.py --nettrace PATH [--seconds N] [--json]
 """
@@ -15,6 +16,7 @@ import tempfile
 import time
 
 from support import bench_report
+from support import commands
 from support import script
 
 RATE = 997
@@ -44,25 +46,29 @@ def run(command, file):
     return usage.ru_utime + usage.ru_stime, file.stat().st_size, printed
 
 
-def measure(folder, args):
+def measure(folder, args, name, options, call_graph):
+    """Records with nettrace and with perf, and prints the rows of one kind of stacks."""
     trace, data = folder / "trace.nettrace", folder / "perf.data"
-    time.sleep(1)  # the programs start
-    record = [args.nettrace, "record", "-o", trace, f"--cpu={RATE}Hz", "--no-symbols", "--duration", f"{args.seconds}s"]
+    record = [args.nettrace, "record", "-o", trace, f"--cpu={RATE}Hz", *options, "--no-symbols", "--duration",
+              f"{args.seconds}s"]
     seconds, size, printed = run(record, trace)
     samples = int(re.search(r"(\d+) events", printed)[1])
-    perf = ["perf", "record", "-a", "-g", "-F", str(RATE), "--no-buildid", "-o", data, "--", "sleep", str(args.seconds)]
+    perf = ["perf", "record", "-a", "--call-graph", call_graph, "-F", str(RATE), "--no-buildid", "-o", data, "--", "sleep",
+            str(args.seconds)]
     perf_seconds, perf_size, _ = run(perf, data)
     stats = subprocess.run(["perf", "report", "--stats", "-i", data], stdin=subprocess.DEVNULL, capture_output=True,
                            text=True, check=True).stdout
     perf_samples = int(re.search(r"SAMPLE events: *(\d+)", stats)[1])
     machine = args.seconds * os.cpu_count()
-    bench_report.row("stacks", args.json, "CPU time of a sample, floor: perf record -g", "us", seconds / samples * 1e6,
+    floor = f"floor: perf record --call-graph {call_graph}"
+    bench_report.row("stacks", args.json, f"{name}CPU time of a sample, {floor}", "us", seconds / samples * 1e6,
                      perf_seconds / perf_samples * 1e6)
-    bench_report.row("stacks", args.json, "bytes of a sample, floor: perf record -g", "B", size / samples,
-                     perf_size / perf_samples)
-    bench_report.row("stacks", args.json, "CPU time of the machine, floor: 1 %", "permille", seconds / machine * 1e3, 10)
-    bench_report.row("stacks", args.json, "samples of a second, floor: those of perf", "samples", samples / args.seconds,
-                     perf_samples / args.seconds)
+    bench_report.row("stacks", args.json, f"{name}bytes of a sample, {floor}", "B", size / samples, perf_size / perf_samples)
+    bench_report.row("stacks", args.json, f"{name}CPU time of the machine, floor: 1 %", "permille", seconds / machine * 1e3, 10)
+    bench_report.row("stacks", args.json, f"{name}samples of a second, floor: those of perf", "samples",
+                     samples / args.seconds, perf_samples / args.seconds)
+    skipped = commands.info(args.nettrace, trace)["stacksSkipped"]
+    bench_report.row("stacks", args.json, f"{name}stacks that were not skipped", "%", 100 * (1 - skipped / samples), 100)
 
 
 def main():
@@ -80,7 +86,9 @@ def main():
                         "-o", load, "-"], input=LOAD.encode(), check=True)
         programs = [subprocess.Popen(load) for _ in range(os.cpu_count())]
         try:
-            measure(folder, args)
+            time.sleep(1)  # the programs start
+            measure(folder, args, "", [], "fp")
+            measure(folder, args, "dwarf: ", ["--stacks=dwarf"], "dwarf")
         finally:
             for program in programs:
                 program.kill()
