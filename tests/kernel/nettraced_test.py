@@ -387,7 +387,7 @@ class NettracedTest(unittest.TestCase):
         self.load(events=100)
         daemon.wait_for_state("low", "suspended", seconds=3)
         self.assertEqual(daemon.status("low")["files"], 0)
-        for name in ("one", "two", "three"):  # Each changes the free space.
+        for name in ("one", "two", "three"):  # Each file changes the free space.
             (disk / name).write_bytes(bytes(4096))
             time.sleep(1.2)
         self.assertEqual(daemon.log().count("session low cannot write"), 1, daemon.log())

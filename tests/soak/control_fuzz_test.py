@@ -287,7 +287,7 @@ class ControlFuzzTest(unittest.TestCase):
             facts = self.check(before)
             batches += 1
         print(f"{self.before}; {batches} batches, {self.messages} messages; before: {before}; after: {facts}", flush=True)
-        # It also stops while clients are connected.
+        # The daemon must stop while clients are connected.
         self.batch()
         self.assertEqual(self.daemon.stop(), 0, self.daemon.log()[-3000:])
         self.assertNotIn("Assertion", self.daemon.log())

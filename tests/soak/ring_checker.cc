@@ -91,7 +91,7 @@ struct ThreadState {
   std::uint64_t shown = 0;
   std::uint64_t lost = 0;
   std::uint64_t next = 0;
-  std::uint64_t timestamp = 0;  // ticks; of its last row
+  std::uint64_t timestamp = 0;  // of the last row, in ticks
 };
 
 class RingChecker {

@@ -75,7 +75,7 @@ def writer(process):
 
 
 def write(process):
-    """Lets the writer write. Returns its CPU time of an event in ns."""
+    """Lets the writer write events. Returns its CPU time for each event, in ns."""
     process.stdin.write(b"\n")
     process.stdin.flush()
     return float(process.stdout.readline())

@@ -220,7 +220,7 @@ class ExportTest(unittest.TestCase):
         file = self.folder / "long.nettrace"
         long_file(file, 20)
         for number in (signal.SIGINT, signal.SIGTERM):
-            for _ in range(10):  # It may end before the signal arrives.
+            for _ in range(10):  # An export may end before the signal arrives.
                 with subprocess.Popen([ARGS.nettrace, "export", "--to", "ctf", file, "-o", self.out],
                                       stderr=subprocess.PIPE) as process:
                     while not any(self.folder.glob(".nettrace-*/stream-0")) and process.poll() is None:

@@ -149,7 +149,7 @@ class CommandsTest(unittest.TestCase):
         for command in ("dump", "info", "verify"):
             for options in ([], ["--json"]):
                 if (command, options) == ("verify", ["--json"]):
-                    continue  # It prints nothing for a clean file.
+                    continue  # This command prints nothing for a clean file.
                 with open("/dev/full", "wb") as full:
                     ran = subprocess.run([ARGS.nettrace, command, *options, self.traces[0]], stdout=full,
                                          stderr=subprocess.PIPE, check=False)

@@ -599,7 +599,7 @@ class ReportTest(unittest.TestCase):
         file = self.folder / "long.nettrace"
         long_file(file, 40)
         for number in (signal.SIGINT, signal.SIGTERM):
-            for _ in range(10):  # It may end before the signal arrives.
+            for _ in range(10):  # The command may end before the signal arrives.
                 with subprocess.Popen([ARGS.nettrace, "report", file, "-o", self.out], stderr=subprocess.PIPE) as process:
                     # The command installs its signal handlers before it reads the file, and then begins the page.
                     while process.poll() is None and not self.has_begun(process.pid):

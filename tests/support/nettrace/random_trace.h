@@ -72,8 +72,8 @@ class RandomTrace {
   std::unique_ptr<WriterToString> out_;
   std::map<ThreadIndex, std::deque<WrittenEvent>> events_;
   std::uint64_t lost_ = 0;
-  std::vector<EventMetadata> schemas_;            // All, including flushed ones.
-  std::map<MetadataId, EventMetadata> metadata_;  // Defined ones, by id.
+  std::vector<EventMetadata> schemas_;            // all rows, including flushed ones
+  std::map<MetadataId, EventMetadata> metadata_;  // rows that are defined, by id
   std::map<ThreadIndex, ThreadInfo> threads_;
   std::map<ThreadIndex, std::uint64_t> pending_lost_;
   std::uint64_t now_ = 0;

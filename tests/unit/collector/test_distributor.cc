@@ -197,12 +197,12 @@ TEST_F(DistributorTest, EachSessionHasTheEventsOfItsTracepointsAndOfItsTime) {
   Put(EventRecord(kSecondTracepoint, "B", "y"), 41);
   Put(EventRecord(kSecondTracepoint, "B", "y"), 42);
   Drain(50);
-  distributor_.Give(kFirstTracepoint, one);  // It already has the tracepoint.
+  distributor_.Give(kFirstTracepoint, one);  // `one` already has the tracepoint.
   const SessionSummary summary = Stop(one, 50);
   EXPECT_EQ(summary.events, 6u);
   EXPECT_EQ(summary.tracepoints, 2u);
   EXPECT_EQ(unused_, std::vector<int>{kFirstTracepoint});
-  Put(EventRecord(kFirstTracepoint, "A", "x"), 51);  // No session has this event.
+  Put(EventRecord(kFirstTracepoint, "A", "x"), 51);  // No session records this tracepoint.
   Put(EventRecord(kSecondTracepoint, "B", "y"), 52);
   Drain(60);
   EXPECT_EQ(Stop(two, 60).events, 5u);
@@ -713,7 +713,8 @@ TEST_F(SectionTest, NextSectionReportsEventsDroppedWhileTheSinkWasFull) {
   EXPECT_EQ(summary.lost, 3u);
   EXPECT_EQ(summary.dropped, 3u);
   sections_->is_full = false;
-  PutAndDrain({5 * kMs + 1}, 6 * kMs);  // Also dropped: the interval ends after it.
+  // The suspension ends with the interval, so this event is dropped, too.
+  PutAndDrain({5 * kMs + 1}, 6 * kMs);
   EXPECT_FALSE(session->is_suspended());
   PutAndDrain({6 * kMs + 1}, 7 * kMs);
   summary = Stop(session, 7 * kMs + 1);
@@ -740,7 +741,7 @@ TEST_F(SectionTest, SessionThatStopsWithAFullSinkWritesItsAccount) {
   PutAndDrain({20}, 30);
   sections_->is_full = true;
   PutAndDrain({40}, 3 * kMs);
-  // Lost by the kernel in this time.
+  // The kernel loses 5 events during the suspension.
   distributor_.CountLost(0, kFirstTracepoint, 5, {100, 110});
   distributor_.SettleLosses();
   PutAndDrain({3 * kMs + 1}, 4 * kMs);

@@ -35,7 +35,7 @@ TEST(PatternMemory, ReadsBackItsText) {
   memory.Meet("B_L5K1");
   memory.Meet("C_L5K1");
   memory.Use("A_L5K1");
-  memory.Use("D_L5K1");  // No pattern has found it.
+  memory.Use("D_L5K1");  // No pattern has matched this name.
   PatternMemory other;
   EXPECT_EQ(other.Parse(memory.ToText()), 0u);
   EXPECT_EQ(other.ListNames(), (Names{"A_L5K1", "C_L5K1", "B_L5K1"}));

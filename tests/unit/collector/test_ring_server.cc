@@ -245,7 +245,7 @@ TEST_F(RingServerTest, ReplacesTheSocketOfACollectorThatWasKilled) {
   const pid_t child = fork();
   if (child == 0) {
     const auto server = RingServer::Listen(options_);
-    _exit(server.ok() ? 0 : 1);  // without its destructor
+    _exit(server.ok() ? 0 : 1);  // skips the destructor of `server`
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -492,7 +492,7 @@ TEST_F(RingServerTest, DescriptorsThatAreSlowToCloseDelayNoOtherService) {
     server_.reset();
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
-  // Reset, so that the threads end.
+  // Closes the connections with a reset, so that the threads end.
   const linger resets{1, 0};
   for (const UniqueFd& peer : peers) {
     if (peer.valid()) setsockopt(peer.get(), SOL_SOCKET, SO_LINGER, &resets, sizeof resets);

@@ -224,7 +224,7 @@ TEST(SampleConversionEventIds, AreTheSameInEveryRecording) {
   for (const char* name : {"A", "C", "D"}) EXPECT_EQ(ids.at(name), others.at(name)) << name;
 }
 
-// TraceEvent treats them as one provider.
+// TraceEvent treats providers that differ only in case as one provider.
 TEST_F(SampleConversionTest, ProvidersThatDifferInCaseOnlyHaveNoIdInCommon) {
   std::string format = kFormat;
   format.replace(format.find("P_L4K2"), 6, "p_L4K2").replace(format.find("ID: 7"), 5, "ID: 8");
@@ -418,7 +418,7 @@ TEST_F(SampleConversionTest, FormsOfOneSchemaAreBounded) {
 TEST_F(SampleConversionTest, MalformedEventsAreKeptAsBytes) {
   const std::string bad[] = {
       "",                                     // no header
-      "\x07\0\0"s,                            // half of one
+      "\x07\0\0"s,                            // a part of a header
       "\x08\0\0\0\0\0\0\x04"s,                // an undefined flag
       "\x03\0\0\0\0\0\0\x04"s,                // no metadata
       "\x07\0\0\0\0\0\0\x04\xFF\xFF\x01\0"s,  // an extension beyond the end
@@ -699,7 +699,7 @@ TEST_F(SampleConversionTest, ManySchemasWithTheSameEndsTakeTurns) {
 TEST_F(SampleConversionTest, LabelsOfOneEventAreNotThoseOfTheNext) {
   Write(Event("A", "", "", 0, 5));  // Another level than the tracepoint.
   Write(Event("A"), 20);
-  Write(Event("A"), 15);  // Too late for its place.
+  Write(Event("A"), 15);  // earlier than the event before it
   Write(Event("A"), 30);
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 4u);

@@ -210,7 +210,7 @@ TEST(SchemaShares, LimitsThePaceOfFastProcesses) {
     return added;
   };
   EXPECT_EQ(add_many(1), 100);
-  EXPECT_EQ(add_many(2), 50);     // The rest of its user's share.
+  EXPECT_EQ(add_many(2), 50);     // the rest of the user's share
   EXPECT_EQ(add_many(101), 100);  // another user
   kinds.now += 2 * kSecond;
   EXPECT_EQ(add_many(1), 40);

@@ -130,7 +130,7 @@ TEST(TaskRings, KeepsTheRecordsOfACpuThatGoesOffline) {
   rings.Begin(0, former.ring());
   former.PutFork(1, 10);
   rings.End(0);
-  former.PutFork(2, 20);  // into a ring that is closed
+  former.PutFork(2, 20);  // This ring is closed.
   rings.Begin(0, current.ring());
   current.PutFork(3, 30);
   EXPECT_EQ(DrainTasks(&rings), "1@10 3@30 missing");
@@ -155,7 +155,7 @@ TEST(TaskRings, ReadsTheCountOfLossesOfAFullRing) {
   EXPECT_FALSE(fill(quarter - kForkSize));
   EXPECT_FALSE(fill(quarter));  // 3
   EXPECT_TRUE(fill(quarter));   // 4
-  EXPECT_FALSE(fill(quarter));  // cannot be read
+  EXPECT_FALSE(fill(quarter));  // the count cannot be read
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ TEST_F(TaskTrackerTest, CachedIdentityEndsWithTheThread) {
   EXPECT_EQ(found(), 1u);
   Exit(kPid, kTid, 20);
   tasks_.DropEnded(30);
-  EXPECT_EQ(NameAt(kPid, kTid, 31), "");  // No record of this thread.
+  EXPECT_EQ(NameAt(kPid, kTid, 31), "");  // DropEnded has dropped the thread.
   EXPECT_EQ(found(), 2u);
 }
 
@@ -245,7 +245,7 @@ TEST_F(TaskTrackerTest, EventOfAThreadWithoutIdsIsAttributedToIt) {
   Fork(kPid, kPid, 1, 10);
   Comm(kPid, kPid, "main", 10);
   Fork(kPid, kTid, kPid, 11);
-  EXPECT_EQ(ExitedAt(kTid, 11), "(exited)");  // It still exists.
+  EXPECT_EQ(ExitedAt(kTid, 11), "(exited)");  // The thread still exists.
   Comm(kPid, kTid, "worker", 12);
   Exit(kPid, kTid, 20);
   EXPECT_EQ(ExitedAt(kTid, 21), "worker 0 1");

@@ -112,7 +112,7 @@ TEST_F(UeventSocketTest, IgnoresOtherSenders) {
              reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0) {
     GTEST_SKIP() << "sending a uevent: " << strerror(errno);
   }
-  ASSERT_TRUE(IsReadable(10'000));  // It has arrived.
+  ASSERT_TRUE(IsReadable(10'000));  // The message has arrived.
   EXPECT_FALSE(socket_->Take().modules);
 }
 

@@ -23,7 +23,7 @@ class FakeCaller : public Caller {
   absl::StatusOr<base::UniqueFd> DuplicateSocket() override {
     return absl::InternalError("there is none");
   }
-  int pauses = 0;  // Pauses that are left.
+  int pauses = 0;  // calls of Pause that still return true
 
  private:
   const Access access_;

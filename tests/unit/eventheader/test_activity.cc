@@ -88,7 +88,7 @@ TEST(ActivityIds, AreActivityPathsOfOneNumber) {
         LittleEndian(guid, 0, 4) + LittleEndian(guid, 4, 4) + LittleEndian(guid, 8, 4) + 0x599D99AD;
     ASSERT_EQ(LittleEndian(guid, 12, 4), sum & 0xFFFFFFFF);
     EXPECT_EQ(guid[0], std::byte{0xF0});                // a number of four bytes follows
-    EXPECT_EQ(guid[5] & std::byte{0xF0}, std::byte{});  // and then the end
+    EXPECT_EQ(guid[5] & std::byte{0xF0}, std::byte{});  // the path ends
     const std::uint64_t number = LittleEndian(guid, 1, 4);
     if (i > 0) {
       EXPECT_EQ(number, last + 1);

@@ -213,7 +213,7 @@ TEST(DoctorChecks, ASandboxThatRuns) {
   // With this line, the file is a separate mount.
   facts.subject->mounts->push_back({kData, "/user_events_data", "tracefs", false});
   EXPECT_EQ(CheckSandbox(facts).size(), 0U);
-  // Another mount over it hides it.
+  // Another mount hides user_events_data.
   facts.subject->mounts->back() = {kData, "/systemd/inaccessible/reg", "tmpfs", true};
   EXPECT_NE(CheckSandbox(facts)[0].remedy.find("InaccessiblePaths"), std::string::npos);
   facts.subject->mounts->resize(2);

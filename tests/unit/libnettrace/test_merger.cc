@@ -783,7 +783,7 @@ TEST(Merger, ThreadsOfDifferentHostsAndBootsHaveTheirHost) {
   const std::string a = stream("a", "1", {{"Unit", "shop"}});
   const std::string b = stream("b", "2", {});
   const std::string a_again = stream("a", "3", {});
-  // A file that was merged before.
+  // The result of an earlier merge.
   const std::string c = stream("", "", {{"HostName", "c"}, {"BootId", "4"}});
   EXPECT_EQ(keys({a, a}), std::vector<KeyValues>(2, {{"Unit", "shop"}}));
   EXPECT_EQ(keys({a, b}),

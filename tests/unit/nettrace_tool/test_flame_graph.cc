@@ -191,7 +191,7 @@ TEST(FlameGraph, JsonHasAtMostTheBytesOfTheEstimate) {
   rapidjson::StringBuffer buffer;
   base::JsonWriter json(buffer);
   PutStacks(graph, kinds, &json);
-  constexpr std::size_t kKeys = 128;  // of the whole and of each view
+  constexpr std::size_t kKeys = 128;  // bytes of the JSON keys of the graph, and of each view
   EXPECT_LE(buffer.GetSize(), BytesOf(graph) + kKeys * (1 + graph.views.size()));
 }
 

@@ -185,7 +185,7 @@ TEST_F(GrowingTreeTest, AnEventWithoutStartConnectsItsActivity) {
 
 TEST_F(GrowingTreeTest, NumberDepthAndIdsAreBounded) {
   for (std::uint64_t i = 0; i < 100; ++i) {
-    EXPECT_TRUE(Add(10 + i, kStart, 1, 2 + i, 1 + i));  // each in the one before
+    EXPECT_TRUE(Add(10 + i, kStart, 1, 2 + i, 1 + i));  // each inside the previous activity
   }
   EXPECT_EQ(tree_.left_out(), 100 - (kMaxTreeDepth - 1));
   for (std::uint64_t i = 0; i < 2000; ++i) Add(500, kStart, 1, 1000 + i, 1);

@@ -272,7 +272,7 @@ class DeliveryTest : public ::testing::Test {
   nettrace::ThreadInfo threads_[2];
   nettrace::Labels labels_;
   DeliveryOptions options_;
-  std::vector<HttpReply> replies_;  // to the first requests; then 200
+  std::vector<HttpReply> replies_;  // replies to the first requests; others get 200
   std::size_t max_body_ = 1'000'000;
   bool stopped_ = false;
   std::unique_ptr<Delivery> delivery_;
@@ -360,7 +360,7 @@ TEST_F(DeliveryTest, HalvesRequestsInTheOrderOfTheEvents) {
   std::vector<int> all(50);
   for (int i = 0; i < 50; ++i) all[i] = i;
   EXPECT_EQ(arrived, all);
-  EXPECT_LE(too_large, 8U);  // later parts begin with the size that was accepted
+  EXPECT_LE(too_large, 8U);  // Later parts have the accepted size from the start.
   EXPECT_EQ(delivery_->counts().accepted, 50U);
   EXPECT_EQ(delivery_->counts().refused, 0U);
 }

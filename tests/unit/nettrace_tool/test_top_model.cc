@@ -111,7 +111,7 @@ class ModelTest : public ::testing::Test {
     event.labels = &none;
     event.payload = payload;
     model_->OnAccount(event);
-    EndInterval(0);  // Nothing refers to these any more.
+    EndInterval(0);  // After this, the model does not use the local variables.
   }
 
   // Returns the numbers of the row with this name or pid.
@@ -458,7 +458,7 @@ TEST(RecentDurations, ABudgetLimitsTheEntries) {
   EXPECT_EQ(minutes.last.count(), 6U);
   EXPECT_EQ(minutes.last.Percentile(50), 10U);  // 10, 12 and 3
   EXPECT_EQ(minutes.last.Percentile(51), 20U);  // 20, 17 and 40
-  // A step has one entry even then.
+  // If the budget is used up, a step still has one entry.
   durations.Add(6, 30, &budget);
   EXPECT_EQ(durations.At(6).last.count(), 7U);
   EXPECT_EQ(durations.CountEntries(), 3U);

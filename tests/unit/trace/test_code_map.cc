@@ -19,7 +19,7 @@ namespace {
 using nettrace::Bytes;
 using nettrace::TypeCode;
 
-constexpr std::uint64_t kPid = 4242;  // that of the threads of ThreadBlock
+constexpr std::uint64_t kPid = 4242;  // pid of the threads of ThreadBlock
 
 Bytes Text(std::string_view text) {
   return Bytes().U16(static_cast<unsigned>(text.size())).Raw(text);

@@ -146,7 +146,7 @@ class PositionsFile {
 struct Result {
   bool has_positions = false;
   RingPositions positions;
-  std::map<std::uint64_t, std::uint64_t> units;  // that the file shows, by ordinal
+  std::map<std::uint64_t, std::uint64_t> units;  // units in the file, by ordinal of the writer
 };
 
 std::optional<Result> ReadFile(std::span<const std::byte> bytes) {

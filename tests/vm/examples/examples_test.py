@@ -236,7 +236,7 @@ class PluginTest(ExampleTest):
                     print(file=host.stdin, flush=True)
                     self.assertEqual(host.stdout.readline(), f"round {number}: unloaded\n")
                     self.assertEqual(self.traces_of_plugin(host.pid), (False, False))
-                    # The kernel deletes it a moment later.
+                    # The kernel deletes the tracepoint of the plugin a moment later.
                     self.assertTrue(transport.RINGS or became_true(lambda: not self.is_registered()))
                     print(file=host.stdin, flush=True)
             finally:

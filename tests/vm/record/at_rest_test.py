@@ -102,7 +102,7 @@ class AtRestTest(unittest.TestCase):
         return json.loads(stdout)
 
     def check_sleep(self, recorder):
-        time.sleep(2)  # It may still attach tracepoints.
+        time.sleep(2)  # The recorder may still attach tracepoints.
         before = wake_ups(recorder.pid)
         began = time.monotonic()
         time.sleep(SECONDS)

@@ -153,7 +153,7 @@ class RecordFailuresTest(unittest.TestCase):
 
     def check_stop_despite_reader(self, output, read_end, stdout):
         fcntl.fcntl(read_end, fcntl.F_SETPIPE_SZ, 4096)
-        load = "while :; do :; done"  # Timer interrupts switch it forever.
+        load = "while :; do :; done"  # The loop never ends, and timer interrupts cause switches.
         command = self.record("sh", "-c", load, output=output, selector="sched:sched_switch")
         with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True) as recorder:
             self.assertTrue(select.select([read_end], [], [], 60)[0], "it has written nothing")

@@ -48,7 +48,7 @@ class FaultsTest(unittest.TestCase):
         shutil.chown(folder, "nettraced", "tracing")
 
         def unmount():
-            daemon.systemctl("stop", daemon.UNIT)  # It uses the file system.
+            daemon.systemctl("stop", daemon.UNIT)  # nettraced uses the file system.
             daemon.run("umount", folder)
 
         self.addCleanup(unmount)

@@ -242,7 +242,7 @@ class ServiceTest(unittest.TestCase):
 
     @script.more
     def test_names_that_patterns_met_are_registered_before_a_service_starts(self):
-        boot = pathlib.Path("/etc/nettraced/boot.toml")  # The session in it registers them anyway.
+        boot = pathlib.Path("/etc/nettraced/boot.toml")  # The session in this file would register the names, too.
         self.addCleanup(boot.write_text, boot.read_text())
         boot.unlink()
         daemon.configure('[session.pattern]\nselect = ["Load:verbose"]\n')

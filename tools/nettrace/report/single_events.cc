@@ -39,7 +39,7 @@ std::size_t SingleEvents::PartToShrink() const {
     if (use(i) > use(most)) most = i;
   }
   constexpr std::size_t kSamples = Index(Reason::kSample);
-  // Shrink may remove half of a part, so the samples must have twice their minimum share.
+  // Shrink may remove half of the samples. They are chosen only if their minimum share remains.
   const bool has_samples = parts_[kSamples].bytes > max_bytes_ / 100 * 2 * kLeastSample;
   return most == Index(Reason::kError) && has_samples ? kSamples : most;
 }

@@ -98,7 +98,7 @@ TEST(RingHostileTest, AServiceMayChangeItsRegionAtAnyMoment) {
     const std::uint64_t values[] = {0, 1, 2, 3, 8, 40, 48, 16'384, ~std::uint64_t{0}};
     for (;;) {
       const std::uint64_t r = random();
-      // Mostly the words that the reader follows.
+      // Most changes are to words that the reader uses as offsets, sizes or links.
       static constexpr std::uint64_t kStarts[] = {ring::kServiceOffset,  ring::kWritersOffset,
                                                   ring::kControlsOffset, ring::kControlsOffset,
                                                   ring::kChunksOffset,   ring::kSetNamesOffset};

@@ -185,7 +185,7 @@ TEST_F(RingProcessTest, SetsOfLaterRegistrationsReachTheCollector) {
     while (shared_[3] == 0) usleep(1000);
     if (!s.set.enabled()) return kWrong;
     const eh::EventSet late(s.provider, eh::Level::kError, 0x10);
-    // Until the collector has read its name.
+    // A new set is enabled until the collector has read its name.
     if (!late.enabled()) return kWrong;
     shared_[1] = 1;
     if (!WaitForEnabled(late, false)) return kWrong;

@@ -15,7 +15,7 @@ namespace {
 constexpr int kRounds = 100;
 constexpr int kWriters = 8;
 constexpr int kPluginThreads = 2;
-constexpr int kPluginEvents = 25;  // For each of its threads.
+constexpr int kPluginEvents = 25;  // events of each thread of the plugin
 
 constinit Provider provider("Vm_Program");
 constexpr Event<provider, "Busy", Traits{.keyword = 1}, Field<"number", std::uint64_t>> busy;
