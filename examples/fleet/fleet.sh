@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a fleet of three hosts on one machine: a nettraced and a service for each, one receiver of OTLP, one query over the
-# files of all hosts, and a data set of Parquet files. Needs no root: the services pass their events by rings in user
+# files of all hosts, and a data set of Parquet files. Needs no root: the services pass their events through rings in user
 # space. The programs nettrace and nettraced must be in PATH, and the module eventheader (package python3-eventheader)
 # must be installed.
 set -eu
@@ -11,7 +11,7 @@ fi
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir "$1"
 cd "$1"
-# The services pass events by rings even if the kernel has user_events. EVENTHEADER_SOCKET below connects each service to
+# The services pass events through rings even if the kernel has user_events. EVENTHEADER_SOCKET below connects each service to
 # the collector of its host.
 export EVENTHEADER_TRANSPORT=ring
 hosts="payment stock front"

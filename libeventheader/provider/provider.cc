@@ -347,8 +347,8 @@ const char* RegistrationErrorText(int error) noexcept {
       return "no memory: raise the limit of the process or of its cgroup";
     case EACCES:
     case EPERM:
-      return "no permission to write to user_events_data: run as root, or as a member of group "
-             "user_events, which may write to it by /usr/lib/tmpfiles.d/user_events.conf";
+      return "no permission to write to user_events_data: run as root, or as a member of the group "
+             "user_events, to which /usr/lib/tmpfiles.d/user_events.conf gives write access";
     case EADDRINUSE:
       return "a tracepoint with this name has other fields, or the provider registers the name "
              "twice: stop the program that user_events_status shows for it, or rename the provider";

@@ -107,9 +107,9 @@ constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
     {"thread-index-reused", kHazard, kTraceEvent,
      "the index of a removed thread is defined again only after a flush of threads"},
     {"reader-limits", kHazard, kLibrary,
-     "types are nested 32 deep at most; a payload has 1048576 values at most, and at most 64 "
-     "values without bytes beyond one for each of its bytes; its locations refer to at most 4096 "
-     "bytes beyond four times its bytes"},
+     "types are nested 32 deep at most; a payload has 1048576 values at most; at most as many of "
+     "them have no bytes as the payload has bytes, plus 64; its locations refer to at most four "
+     "times the payload's size, plus 4096 bytes"},
 }};
 
 }  // namespace

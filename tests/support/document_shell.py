@@ -12,7 +12,7 @@ TIMEOUT = 1200
 # Commands that run until they get SIGINT, as from a user. Commands in the background are not included.
 ENDLESS = re.compile(r"^(?=nettrace record (?!.*(--duration| -- ))|nettrace ship (?!.*--once)|eventheader (watch|register --hold)|nettrace ctl tail)(?!.* &( |$))", re.MULTILINE)
 # Lines that depend on the machine and its load. They are not compared.
-INCIDENTAL = re.compile(r"^( +\d+ events? arrived late; |nettrace record: .*: services pass events by rings, through |"
+INCIDENTAL = re.compile(r"^( +\d+ events? arrived late; |nettrace record: .*: services use shared memory, and connect to |"
                         r"nettrace record: the kernel's events are not available: ).*\n", re.MULTILINE)
 
 START = r"""

@@ -56,7 +56,7 @@ class RingRecorder:
         self.process = subprocess.Popen([self.nettrace, "record", "-o", self.trace, "-e", self.selector],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         lines = []
-        while "services pass events by rings" not in (line := self.process.stderr.readline()):
+        while "services use shared memory" not in (line := self.process.stderr.readline()):
             lines.append(line)
             assert line, lines
 

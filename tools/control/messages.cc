@@ -121,7 +121,7 @@ type ServiceLoss (reason: (ringFull, signalHandler, tooManyThreads), events: int
 # A tracepoint that a service has registered, and the sessions that have it enabled.
 type ServiceTracepoint (name: string, sessions: []string)
 
-# A service that passes its events by a ring in shared memory, because the kernel has no user_events
+# A service that passes its events through a ring in shared memory, because the kernel has no user_events
 # or the service chose to. The kernel reports pid and uid; pid is 0 if the process has none in the
 # daemon's pid namespace. name, executable and cgroup are empty if they are not known. ringBytes is
 # the memory for events that the service may use. corrupt counts records that a correct service
@@ -190,7 +190,7 @@ method Tail(session: string) -> ()
 # DeadlineExceeded after timeout milliseconds.
 method Wait(session: string, state: ?string, files: ?int, events: ?int, timeout: ?int) -> (session: Session)
 
-# Returns the services that are connected by rings in shared memory, and the latest refused
+# Returns the services that are connected through rings in shared memory, and the latest refused
 # connections. socket is the path that services connect to; if it is empty, whyNone has the reason.
 method Services() -> (
   socket: string,

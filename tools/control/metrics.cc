@@ -157,7 +157,7 @@ void PutServiceCounts(std::string* text, const ServicesStatus& services) {
       absl::StrAppend(text, family, "_total{reason=", Quoted(reason), "} ", count, "\n");
     }
   };
-  put("connected", kGauge, "", "Services that are connected by rings in shared memory.",
+  put("connected", kGauge, "", "Services that are connected through shared memory.",
       services.services.size());
   put("ring_bytes", kGauge, "bytes",
       "Shared memory that the connected services may use for events.", totals.ring_bytes);

@@ -91,8 +91,8 @@ struct SessionStatus {
   std::vector<DotnetProcess> dotnet_processes;
 };
 
-// A service that passes its events to the daemon by rings in user space. `pid` and `uid` come from
-// the kernel. `tracepoints` come from the service itself, so they may be wrong.
+// A service that passes its events to the daemon through rings in user space. `pid` and `uid` come
+// from the kernel. `tracepoints` come from the service itself, so they may be wrong.
 struct ServiceStatus {
   struct Tracepoint {
     std::string name;
@@ -197,7 +197,7 @@ class Service {
   // still take effect. Fails with InvalidArgument, and changes nothing, if a directory of settings
   // cannot be read.
   virtual absl::Status Reload() = 0;
-  // Returns the services that pass events by rings in user space, and those that were refused.
+  // Returns the services that pass events through rings in user space, and those that were refused.
   virtual absl::StatusOr<ServicesStatus> Services() = 0;
   // Writes `first` to the socket, and then the session's events from now on as a NetTrace stream,
   // until the session or the Tail ends. If the peer reads too slowly, only this stream loses

@@ -144,7 +144,7 @@ void AddList(CLI::App& app, Invocation* invocation) {
       "'-' marks a missing value: level and keyword if the name or the fields are not those of "
       "EventHeader, hits if the tracepoint has no histogram. '?' means that the kernel does not "
       "report whether the tracepoint persists after its last user exits.\n\n"
-      "Services without user_events pass their events to nettraced by shared memory. Their "
+      "Services without user_events pass their events to nettraced through shared memory. Their "
       "tracepoints are those that nettraced reports; 'used by' has its sessions, as "
       "nettraced:SESSION.\n\n"
       "Exit code: 0 tracepoints were listed; 1 failed; 2 wrong usage; 3 no tracepoint "

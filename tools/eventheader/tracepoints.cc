@@ -171,12 +171,12 @@ std::string DescribeUsers(const Tracepoint& tracepoint, const Holders& holders) 
   if (!tracepoint.used_by.empty()) {
     absl::StrAppend(&text, "it is enabled by ", tracepoint.used_by);
     if (absl::StrContains(tracepoint.used_by, "perf") && !holders.recorders.empty()) {
-      absl::StrAppend(&text, "; processes with perf events are ", Names(holders.recorders));
+      absl::StrAppend(&text, "; these processes have perf events: ", Names(holders.recorders));
     }
   }
   if (!holders.registrants.empty()) {
-    absl::StrAppend(&text, text.empty() ? "" : "; ", "processes that have user_events open are ",
-                    Names(holders.registrants));
+    absl::StrAppend(&text, text.empty() ? "" : "; ",
+                    "these processes have user_events open: ", Names(holders.registrants));
   }
   if (!holders.all) {
     absl::StrAppend(&text, text.empty() ? "" : "; ",

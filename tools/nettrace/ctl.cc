@@ -445,7 +445,7 @@ void AddLooking(Commands* commands, CtlArguments* arguments) {
   commands->AddSessions(status);
   commands->AddJson(status);
   CLI::App* services =
-      commands->Add("services", "Show the services that pass events by shared memory",
+      commands->Add("services", "Show the services that pass events through shared memory",
                     "Services use shared memory where the kernel has no user_events. Without a "
                     "process id, print one line for each service, and the services that were "
                     "refused, with the reasons. With process ids, print all details of each.\n\n"

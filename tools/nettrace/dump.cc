@@ -311,7 +311,7 @@ int Dump(const DumpArguments& arguments) {
     absl::FPrintF(
         stderr,
         "nettrace dump: --activity: more than %d activities began in this activity; events "
-        "of later ones are left out; name an activity inside of it\n",
+        "of later ones are left out; use the id of an activity inside of it\n",
         ActivityTree::kMaxActivities);
   }
   const int exit_code = PrintProblems("dump", files.Problems(*opened, reader.status()));

@@ -391,11 +391,11 @@ void AddExport(CLI::App& app, int* exit_code) {
   command
       ->add_option("--weight", arguments->weight,
                    "For folded, speedscope and pprof: events, or a field whose numbers are summed; "
-                   "without it, ns off the CPU for cswitch events, and 1 for others")
+                   "by default, a cswitch event counts its ns off the CPU, and others count 1")
       ->type_name("events|FIELD");
   command->add_flag("--typed", arguments->is_typed,
-                    "For parquet: write a file for each kind of event into a directory, with a "
-                    "column of its type for each field");
+                    "For parquet: write one file for each kind of event, with a typed column for "
+                    "each field, into a directory");
   command
       ->add_option("--partition", arguments->partition,
                    "For parquet: divide the rows into directories by these keys, such as "

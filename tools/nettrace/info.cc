@@ -169,8 +169,8 @@ void PrintRow(const char* name, const std::string& value) {
   absl::PrintF("%-16s %s\n", name, base::Printable(value));
 }
 
-// Returns " on CPU N" for a message, or "" if the events came by a ring in user space, which has no
-// CPU.
+// Returns " on CPU N" for a message, or "" if the events came through a ring in user space, which
+// has no CPU.
 std::string OnCpu(std::uint32_t cpu) {
   return cpu == trace::kRingCpu ? "" : absl::StrCat(" on CPU ", cpu);
 }

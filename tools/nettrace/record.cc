@@ -648,9 +648,9 @@ class OwnSocket {
   std::string folder_;
 };
 
-// Makes the capture accept services that pass their events by rings in user space, and sets `*why`
-// to the reason for rings. Does so only if the selectors may match tracepoints of services, and
-// services use rings instead of user_events. EVENTHEADER_SOCKET states the socket. If it is not
+// Makes the capture accept services that pass their events through rings in user space, and sets
+// `*why` to the reason for rings. Does so only if the selectors may match tracepoints of services,
+// and services use rings instead of user_events. EVENTHEADER_SOCKET states the socket. If it is not
 // set, the default socket is used. If another collector has a default socket, or there is no
 // default socket for this user, a command gets the socket in `own`.
 absl::Status AddRings(const RecordArguments& arguments,
@@ -669,7 +669,7 @@ absl::Status AddRings(const RecordArguments& arguments,
              !arguments.command.empty() && (!other.empty() || !path.ok())) {
     if (!other.empty()) {
       absl::FPrintF(stderr,
-                    "nettrace record: another collector receives events by %s: recording only the "
+                    "nettrace record: another collector receives events at %s; recording only the "
                     "services that the command starts\n",
                     base::Printable(other));
     }
@@ -687,13 +687,13 @@ absl::Status AddRings(const RecordArguments& arguments,
   return absl::OkStatus();
 }
 
-// If services pass events by rings, prints the reason and the socket. Also prints the error if the
-// kernel's events are not available.
+// If services pass events through rings, prints the reason and the socket. Also prints the error if
+// the kernel's events are not available.
 void PrintRings(const collector::Capture& capture, const std::string& why) {
   const collector::RingServer* const server = capture.ring_server();
   if (server != nullptr) {
-    absl::FPrintF(stderr, "nettrace record: %s: services pass events by rings, through %s\n", why,
-                  base::Printable(server->path()));
+    absl::FPrintF(stderr, "nettrace record: %s: services use shared memory, and connect to %s\n",
+                  why, base::Printable(server->path()));
   }
   if (!capture.kernel_status().ok()) {
     absl::FPrintF(stderr, "nettrace record: the kernel's events are not available: %s\n",
@@ -704,7 +704,8 @@ void PrintRings(const collector::Capture& capture, const std::string& why) {
 // If only streams of .NET are recorded, prints the reason.
 void PrintStreams(const collector::DotnetRecording& dotnet) {
   if (dotnet.why_only_streams().ok()) return;
-  absl::FPrintF(stderr, "nettrace record: --dotnet: events come by EventPipe, without stacks: %s\n",
+  absl::FPrintF(stderr,
+                "nettrace record: --dotnet: events come through EventPipe, without stacks: %s\n",
                 base::Printable(std::string(dotnet.why_only_streams().message())));
 }
 
@@ -994,8 +995,8 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record->footer(
       "The recording stops after --duration, when the command ends, when all processes of --pid or "
       "threads of --tid have ended, or on SIGINT, SIGTERM, SIGQUIT or SIGHUP. If the command is "
-      "still running then, it receives SIGTERM. A second SIGINT ends the wait for a reader of the "
-      "output that does not read.\n\n"
+      "still running then, it receives SIGTERM. If the recording then waits because a program does "
+      "not read its output, a second SIGINT ends this wait.\n\n"
       "Exit code: that of the command if the recording ended because the command ended, else 0; 1 "
       "the recording failed; 2 wrong usage; 3 instead of 0, a selector matched no tracepoint that "
       "can be recorded, or no process enabled --dotnet; 127 the command cannot be started.\n\n"

@@ -38,7 +38,7 @@ void AddShown(CLI::App* command, TopArguments* arguments) {
             const auto found = std::find(views.begin(), views.end(), name);
             arguments->view = top::kViews[static_cast<std::size_t>(found - views.begin())];
           },
-          "Rows that are shown first, or rows of the table")
+          "Kind of rows to show first, or in the table")
       ->check(CLI::IsMember(views))
       ->default_str("event");
   std::vector<std::string> columns;
@@ -108,7 +108,7 @@ void AddTop(CLI::App& app, int* exit_code) {
       "Read for this time, e.g. 10s; implies --once. For a table of -e or --session, the default "
       "is --interval");
   AddColorOption(command, &arguments->color,
-                 "Color levels, errors, and times that are longer than a minute before");
+                 "Color levels, errors, and durations that are longer than one minute ago");
   AddFilterOptions(command, &arguments->filter);
   command->footer(
       "Keys: p, e, o, t, c, l and f show providers, events, processes, threads, CPUs, levels and "

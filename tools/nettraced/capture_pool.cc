@@ -91,14 +91,14 @@ CapturePool::Place CapturePool::Choose(const SessionSettings& settings) const {
                      !(tracefs.ok() && MayMatchKernel(*tracefs, settings.select));
   if (place.only_rings) return place;
   place.why_no_rings =
-      "a session with a target, a filter, stacks or samples records either them or events of the "
-      "kernel; select the services in another session";
+      "a session with a target, a filter, stacks or samples records either such services or events "
+      "of the kernel; select the services in another session";
   const auto needs_services = [](const auto& selector) { return selector.needs_user_events(); };
   const auto needing = std::find_if(settings.select.begin(), settings.select.end(), needs_services);
   if (!has_user_events && needing != settings.select.end()) {
-    place.status = absl::FailedPreconditionError(absl::StrCat(
-        "selector '", needing->text,
-        "': services that pass events by rings are not recorded: ", place.why_no_rings));
+    place.status = absl::FailedPreconditionError(
+        absl::StrCat("selector '", needing->text,
+                     "': services that use shared memory are not recorded: ", place.why_no_rings));
   }
   return place;
 }
@@ -141,8 +141,8 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
       !kernel.ok() && kernel != logged_kernel_) {
     logged_kernel_ = kernel;
     Log(LOG_WARNING,
-        absl::StrCat("the kernel's events are not available, so only services that pass events by "
-                     "rings and streams of .NET are recorded: ",
+        absl::StrCat("the kernel's events are not available, so only streams of .NET and services "
+                     "that use shared memory are recorded: ",
                      kernel.message()));
   }
   if (options.rings) ReportRefusals(capture.get());

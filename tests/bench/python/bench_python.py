@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Measures what an event from Python costs, with three fields: an integer, a text and a float. `nettrace record` records
-the events by rings.
+the events through rings.
 
   disabled   the call of an event that nothing records; the floor is the call of an empty method with the same arguments
   enabled    `event.enabled` of this event; the floor is reading an attribute

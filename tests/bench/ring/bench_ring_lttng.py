@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Compares events by rings, recorded by `nettrace record`, with events of LTTng-UST, recorded by its consumer daemon.
+"""Compares events through rings, recorded by `nettrace record`, with events of LTTng-UST, recorded by its consumer daemon.
 
 Both write the same 8 fields, 3 of them strings, by 1, 2 and 8 threads, in turns, many times, with the default sizes of
 their rings. The programs write bursts that the rings hold, with pauses. A run in which an event is lost is repeated,

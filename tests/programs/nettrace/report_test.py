@@ -258,7 +258,7 @@ class ReportTest(unittest.TestCase):
         every = numbers[1] - numbers[0]
         self.assertEqual(numbers, list(range(1, 60000, every)))
         self.assertIn(f"{len(numbers) + 1:,} of 60,000 events are in this page.", page.text)
-        self.assertIn("1 kind is complete. Of each other kind there is an even sample", page.text)
+        self.assertIn("1 kind is complete. Each other kind has an even sample", page.text)
         self.assertIn("--since, --until", page.text)
         self.assertEqual([row[:4] for row in page.rows("kinds-table")],
                          [["Tick", "Large", "59999", str(len(numbers))], ["Text", "Large", "1", "1"]])

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tests `nettrace record` with services that pass their events by rings in user space: every event and value arrives, and
+"""Tests `nettrace record` with services that pass their events through rings in user space: every event and value arrives, and
 what is lost is counted."""
 
 import collections
@@ -93,7 +93,7 @@ class RingTest(unittest.TestCase):
                                        stdout=subprocess.PIPE, stderr=messages, text=True, **options)
         end = time.monotonic() + DEADLINE
         self.addCleanup(process.kill)
-        while "services pass events by rings" not in self.messages.read_text() and process.poll() is None and time.monotonic() < end:
+        while "services use shared memory" not in self.messages.read_text() and process.poll() is None and time.monotonic() < end:
             time.sleep(0.01)
         return process
 
@@ -146,7 +146,7 @@ class RingTest(unittest.TestCase):
         summary, errors = self.stop(recording)
         self.assertEqual((summary["events"], summary["lost"], summary["tracepoints"]), (6 * count, 0, 2))
         self.assertEqual(summary["unmatched"], [])
-        self.assertIn(f"nettrace record: EVENTHEADER_TRANSPORT is ring: services pass events by rings, through {self.socket}\n", errors)
+        self.assertIn(f"nettrace record: EVENTHEADER_TRANSPORT is ring: services use shared memory, and connect to {self.socket}\n", errors)
         self.check_values(self.events(), [before, after], 3, count)
         before.end()
         after.end()
@@ -299,7 +299,7 @@ class RingTest(unittest.TestCase):
         second = subprocess.run([ARGS.nettrace, "record", "-o", self.folder / "second", "-e", "Ring_Service", "--duration", "1s"],
                                 env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(second.returncode, 1)
-        self.assertIn(f"{self.socket}: another collector receives events by this socket; stop it, or set EVENTHEADER_SOCKET",
+        self.assertIn(f"{self.socket}: another collector receives events at this socket; stop it, or set EVENTHEADER_SOCKET",
                       second.stderr)
         self.assertFalse((self.folder / "second").exists())
         self.stop(recording, expect=3)
@@ -321,7 +321,7 @@ class RingTest(unittest.TestCase):
         self.assertEqual(second.returncode, 0, second.stderr)
         enabled, counts, socket = second.stdout.splitlines()
         self.assertEqual((enabled, counts), ("enabled", "200 0"))
-        self.assertIn(f"another collector receives events by {self.socket}: recording only the services that the command starts\n",
+        self.assertIn(f"another collector receives events at {self.socket}; recording only the services that the command starts\n",
                       second.stderr)
         self.assertIn(": 200 events, 0 lost", second.stderr)
         self.assertFalse(pathlib.Path(socket).parent.exists())
@@ -355,10 +355,10 @@ class RingTest(unittest.TestCase):
                               stderr=subprocess.PIPE, text=True, check=False, timeout=DEADLINE)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.splitlines(), ["enabled", "200 0", "enabled", "200 0", "exit status 1"], done.stderr)
-        self.assertEqual(done.stderr.count("another collector receives events by /run/nettraced/events: recording only the "
+        self.assertEqual(done.stderr.count("another collector receives events at /run/nettraced/events; recording only the "
                                            "services that the command starts\n"), 2, done.stderr)
         self.assertEqual(done.stderr.count(": 200 events, 0 lost"), 2, done.stderr)
-        self.assertIn("/run/nettraced/events: another collector receives events by this socket; stop it", done.stderr)
+        self.assertIn("/run/nettraced/events: another collector receives events at this socket; stop it", done.stderr)
         self.assertFalse((self.folder / "fourth").exists())
         self.assertEqual(json.loads((self.folder / "other.json").read_text())["events"], 0)
 
@@ -378,7 +378,7 @@ class RingTest(unittest.TestCase):
         time.sleep(0.5)
         summary, errors = self.stop(recording, expect=3)
         self.assertEqual(summary["leftOut"], ["user_events:Ring_Service_L4K1", "user_events:Ring_Service_L2K2"])
-        self.assertIn("left out: tracepoint user_events:Ring_Service_L4K1: its events come by rings, and the filter 'comm ~ \"ring*\"' cannot be "
+        self.assertIn("left out: tracepoint user_events:Ring_Service_L4K1: its events come through shared memory, and the filter 'comm ~ \"ring*\"' cannot be "
                       "used: use a field of the tracepoint", errors)
         service.kill()
 

@@ -381,7 +381,7 @@ TEST_F(DotnetSessionsTest, ReportsAnOlderRuntimeAndAnError) {
   }
   const FakeRuntime runtime(folder_, getpid(), Replies(ErrorReply(0x80131384)));
   Start();
-  EXPECT_EQ(Await(State::kRefused).reason, "its runtime refused with error 0x80131384");
+  EXPECT_EQ(Await(State::kRefused).reason, "its runtime refused the request with error 0x80131384");
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   EXPECT_EQ(runtime.connections, 1) << "an error is final";
 }

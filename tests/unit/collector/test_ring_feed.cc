@@ -1,5 +1,5 @@
-// Records services that pass their events by rings in user space, with a whole capture: every event
-// is in the file once, or counted there as lost.
+// Records services that pass their events through rings in user space, with a whole capture: every
+// event is in the file once, or counted there as lost.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>

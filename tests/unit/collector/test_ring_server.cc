@@ -258,7 +258,7 @@ TEST_F(RingServerTest, ReplacesTheSocketOfACollectorThatWasKilled) {
 
 TEST_F(RingServerTest, RefusesTheSocketOfALivingCollector) {
   Listen();
-  EXPECT_NE(ListenError().find("another collector receives events by this socket; stop it"),
+  EXPECT_NE(ListenError().find("another collector receives events at this socket; stop it"),
             std::string::npos)
       << ListenError();
   EXPECT_EQ(Join()->Take()->type, MessageType::kWelcome);
@@ -269,7 +269,7 @@ TEST_F(RingServerTest, RefusesTheSocketOfALivingCollector) {
 
 TEST_F(RingServerTest, RefusesALivingCollectorThatTakesNoLock) {
   const tests::RingCollector other(options_.path);
-  EXPECT_NE(ListenError().find("another collector receives events by this socket"),
+  EXPECT_NE(ListenError().find("another collector receives events at this socket"),
             std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(options_.path));
 }
@@ -299,7 +299,7 @@ TEST_F(RingServerTest, UsesAnOpenSocketAndLeavesItInPlace) {
     connected_.clear();
   }
   options_.listening = -1;
-  EXPECT_NE(ListenError().find("another collector receives events by this socket"),
+  EXPECT_NE(ListenError().find("another collector receives events at this socket"),
             std::string::npos);
 }
 

@@ -25,8 +25,8 @@ class NoUserEventsTest(unittest.TestCase):
                 done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
                 self.assertEqual(done.returncode, 3, done.stderr)
                 first, _, missing = done.stderr.splitlines()
-                self.assertEqual(first, "nettrace record: the kernel has no user_events: services pass events by rings, "
-                                        f"through {folder}/events")
+                self.assertEqual(first, "nettrace record: the kernel has no user_events: services use shared memory, "
+                                        f"and connect to {folder}/events")
                 self.assertIn(f"selector '{selector}' matched no tracepoint", missing)
 
     def test_eventheader_tool_reports_it(self):

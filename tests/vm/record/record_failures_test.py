@@ -79,7 +79,7 @@ class RecordFailuresTest(unittest.TestCase):
             done = subprocess.run([*failures.WITHOUT_TRACEFS, *self.record(selector=selector)], stderr=subprocess.PIPE,
                                   text=True, check=False)
             self.assertEqual(done.returncode, 3, done.stderr)
-            self.assertRegex(done.stderr, "tracefs is not mounted: services pass events by rings, through /run/.*\n"
+            self.assertRegex(done.stderr, "tracefs is not mounted: services use shared memory, and connect to /run/.*\n"
                                           ".*tracefs is not mounted; mount it with 'mount -t tracefs.*\n")
 
     def test_no_permission_for_tracefs(self):

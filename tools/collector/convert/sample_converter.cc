@@ -123,7 +123,7 @@ absl::Status SampleConverter::AddRingTracepoint(int id, const std::string& name)
   if (!eh::ParseTracepointName(name)) {
     return absl::InvalidArgumentError(
         absl::StrCat("tracepoint user_events:", name,
-                     " is not recorded: it passes its events by a ring, but its name is not an "
+                     " is not recorded: its events come through a ring, but its name is not an "
                      "EventHeader name (Provider_LxKy)"));
   }
   const auto index = static_cast<std::size_t>(id);

@@ -536,7 +536,7 @@ void Worker::Receive(Process* process, absl::Duration now) {
     if (reply.error == kUnknownCommand) return TryNextWay(process, now);
     if (reply.error == kFailed && ++process->errors < kMaxErrors) process->tries = 0;
     Refuse(process, State::kRefused,
-           absl::StrFormat("its runtime refused with error 0x%08X", reply.error),
+           absl::StrFormat("its runtime refused the request with error 0x%08X", reply.error),
            now + process->errors * kTryAgain / 2);
   }
 }

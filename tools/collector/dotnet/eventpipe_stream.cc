@@ -30,7 +30,7 @@ class EventPipeStream::SocketSource : public nettrace::Source {
   explicit SocketSource(base::UniqueFd socket) : socket_(std::move(socket)) {}
   absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
     if (has_ended_) return std::size_t{0};
-    if (allowed_ == 0) return absl::UnavailableError("as many bytes as allowed");
+    if (allowed_ == 0) return absl::UnavailableError("the allowed number of bytes was read");
     const ssize_t got =
         recv(socket_.get(), buffer.data(), std::min(buffer.size(), allowed_), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return absl::UnavailableError("no bytes");
@@ -72,7 +72,7 @@ bool EventPipeStream::has_more() const { return !has_ended_ && source_->is_exhau
 std::string EventPipeStream::CheckStart() const {
   if (reader_->major_version() > 5) {
     return absl::StrCat("its stream has version ", reader_->major_version(),
-                        " of the format, which was not requested");
+                        " of the NetTrace format, but version 4 or 5 was requested");
   }
   const nettrace::TraceInfo& trace = reader_->trace();
   const absl::Duration difference = absl::Nanoseconds(trace.sync_ticks) - base::MonotonicNow();

@@ -38,7 +38,7 @@ constexpr std::array kTexts = {
     RingRefusalText{"noDescriptor", "the collector has no free descriptor",
                     "raise the collector's limit of open files (LimitNOFILE= of its unit)"},
     RingRefusalText{"systemError", "a system call of the collector failed",
-                    "read the details; the service connects again after some seconds"},
+                    "solve the cause of this error; the service connects again after some seconds"},
 };
 static_assert(kTexts.size() == kRingRefusalKinds);
 

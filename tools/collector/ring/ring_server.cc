@@ -135,7 +135,7 @@ std::string FindCollector() {
 absl::Status TakenError(const std::string& path) {
   return absl::AlreadyExistsError(
       absl::StrCat(path,
-                   ": another collector receives events by this socket; stop it, or set "
+                   ": another collector receives events at this socket; stop it, or set "
                    "EVENTHEADER_SOCKET to another path for this collector and its services"));
 }
 

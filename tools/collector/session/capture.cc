@@ -86,7 +86,7 @@ void SkipServices(SessionWriter* session) {
     if (!MayMatchServices(selector)) continue;
     session->tracepoints().Skip(
         selector.text, absl::StrCat("selector '", selector.text,
-                                    "': services that pass events by rings are not recorded: ",
+                                    "': services that use shared memory are not recorded: ",
                                     session->why_no_rings()));
   }
 }
@@ -108,7 +108,7 @@ std::size_t CountUnreadable(const CodeTracker& code, const TargetSelection& targ
 void WarnOfStacks(const CodeTracker* code, const TargetSelection& target, SessionWriter* session) {
   SessionTracepoints& tracepoints = session->tracepoints();
   if (session->records_only_rings() && tracepoints.HasStacks()) {
-    tracepoints.Warn("the events have no stacks, because services pass them by rings");
+    tracepoints.Warn("the events have no stacks, because services pass them through shared memory");
   }
   const bool has_samples = session->cpu_rate() != 0 || session->off_cpu();
   if (code == nullptr || !(has_samples || tracepoints.HasStacks())) return;

@@ -78,8 +78,8 @@ struct CaptureOptions {
   // Settings of the socket for services with rings in user space; no value: no socket. Services use
   // such rings if the kernel has no user_events, or if they choose to. The first session that may
   // select tracepoints of services opens the socket, and fails if the socket cannot be opened. With
-  // a value, an error of perf or tracefs is not an error of Open: the capture then records by rings
-  // only (see Capture::kernel_status).
+  // a value, an error of perf or tracefs is not an error of Open: the capture then records through
+  // rings only (see Capture::kernel_status).
   std::optional<RingServerOptions> rings;
   // Whether sessions may have streams of .NET processes or entries of the journal. If so, Open
   // succeeds even if perf or tracefs cannot be used, as with `rings`.
@@ -144,7 +144,7 @@ class Capture {
   absl::Status Poll(absl::Duration timeout);
   // Makes Poll return early when `fd` is readable.
   absl::Status WakeOn(int fd) { return perf_.rings().WakeOn(fd); }
-  // Returns OK, or the reason why only events by rings in user space can be recorded.
+  // Returns OK, or the reason why only events through rings in user space can be recorded.
   const absl::Status& kernel_status() const { return kernel_status_; }
   // Returns the socket of services with rings in user space; null if it is not open.
   const RingServer* ring_server() const { return rings_ ? &rings_->server() : nullptr; }

@@ -30,15 +30,15 @@ class Distributor {
   // index. Must not be called after AddRingThread.
   void AddCpu(int number);
 
-  // Adds a capture thread: for a thread whose events come by a ring in user space or in a stream of
-  // .NET, for the journal, or for events of WriteValue. Returns its index, which follows those of
-  // the CPUs and is the same in each session. `name` is its name in the files. `source` identifies
-  // the writer of the ring in positions; "" if there is none.
+  // Adds a capture thread: for a thread whose events come through a ring in user space or in a
+  // stream of .NET, for the journal, or for events of WriteValue. Returns its index, which follows
+  // those of the CPUs and is the same in each session. `name` is its name in the files. `source`
+  // identifies the writer of the ring in positions; "" if there is none.
   std::size_t AddRingThread(const std::string& name, const std::string& source = "");
   // Removes the capture thread at `index`. Another capture thread may get this index.
   void RemoveRingThread(std::size_t index) { free_ring_threads_.push_back(index); }
-  // Adds a tracepoint of EventHeader events that come by rings in user space. Returns its id, which
-  // no tracepoint of the kernel has. Fails with InvalidArgument if the name is not one of
+  // Adds a tracepoint of EventHeader events that come through rings in user space. Returns its id,
+  // which no tracepoint of the kernel has. Fails with InvalidArgument if the name is not one of
   // EventHeader. SessionSummary::tracepoints includes the tracepoint if `is_counted` is set.
   absl::StatusOr<int> AddRingTracepoint(const std::string& name, bool is_counted = true);
   // Adds an id for the events of the streams of .NET of one session.

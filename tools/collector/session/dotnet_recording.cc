@@ -92,8 +92,8 @@ void DotnetRecording::LeaveOut(bool all, Session* session) {
     session->LeaveOut(
         "dotnet:further",
         absl::StrCat("events of .NET of ", report_.not_asked - not_asked_,
-                     " further processes: not asked, because ", DotnetReport::kMaxProcesses,
-                     " processes of .NET were asked, or one user had three quarters of them"));
+                     " further processes: not requested, because ", DotnetReport::kMaxProcesses,
+                     " .NET processes, or three quarters of them of the same user, ran already"));
   }
   not_asked_ = report_.not_asked;
 }

@@ -123,9 +123,10 @@ void JournalFeed::Abandon(const std::string& reason) {
   if (report.maybe_deleted != 0) {
     options_.session->LeaveOut(
         "journal:maybe",
-        absl::StrCat("entries of the journal: ", report.maybe_deleted,
-                     " were deleted before they were read, perhaps of the selected units; raise "
-                     "SystemMaxUse= and RuntimeMaxUse= in journald.conf"));
+        absl::StrCat(
+            "entries of the journal: ", report.maybe_deleted,
+            " were deleted before they were read, and may have been of the selected units; "
+            "raise SystemMaxUse= and RuntimeMaxUse= in journald.conf"));
   }
 }
 

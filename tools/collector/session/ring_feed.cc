@@ -227,8 +227,9 @@ bool RingFeed::Selects(SessionWriter* session, const std::string& name) {
   }
   if (!selects && !refused.ok()) {
     session->tracepoints().Skip(
-        ToText(name), absl::StrCat("tracepoint ", ToText(name), ": its events come by rings, and ",
-                                   refused.message()));
+        ToText(name),
+        absl::StrCat("tracepoint ", ToText(name), ": its events come through shared memory, and ",
+                     refused.message()));
   }
   return selects;
 }

@@ -44,8 +44,8 @@
 
 namespace collector {
 
-// Returns why services pass events by rings: the kernel has no user_events, tracefs is not mounted,
-// or EVENTHEADER_TRANSPORT demands it. Returns "" if they do not, or if this is not known.
+// Returns why services pass events through rings: the kernel has no user_events, tracefs is not
+// mounted, or EVENTHEADER_TRANSPORT demands it. Returns "" if they do not, or if this is not known.
 std::string WhyServicesUseRings();
 // Returns whether the selector may match tracepoints of services.
 bool MayMatchServices(const Selector& selector);

@@ -1,5 +1,5 @@
-// Evaluates filters for events that come by rings in user space. The kernel evaluates the filters
-// for events of user_events.
+// Evaluates filters for events that come through rings in user space. The kernel evaluates the
+// filters for events of user_events.
 #ifndef TOOLS_COLLECTOR_SESSION_RING_FILTER_H_
 #define TOOLS_COLLECTOR_SESSION_RING_FILTER_H_
 

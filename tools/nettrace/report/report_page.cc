@@ -253,7 +253,7 @@ std::string Page::ShownText() const {
                     " complete. ");
   }
   absl::StrAppend(&text,
-                  "Of each other kind there is an even sample. The tables below state the numbers. "
+                  "Each other kind has an even sample. The tables below state the numbers. "
                   "All totals include all events. The options --size, --since, --until and the "
                   "filters of nettrace report show more.");
   return text;
@@ -310,8 +310,7 @@ std::string Page::NotableText() const {
   }
   if (model_.ends() != 0) {
     absl::StrAppend(&text, "The ", kNeighbors, " events on each side of ",
-                    base::Counted(model_.ends(), "time"),
-                    " at which something that stands out begins or ends. ");
+                    base::Counted(model_.ends(), "time"), " at which a finding begins or ends. ");
   }
   if (model_.interests() != 0) {
     absl::StrAppend(&text, "A sample of ", base::Counted(model_.interests(), "time"),

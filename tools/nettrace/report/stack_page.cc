@@ -61,16 +61,16 @@ std::string StackNotes(const FlameGraph& graph) {
                    " with stacks. They are shown as module+offset, or as an address. 'nettrace "
                    "symbolize FILE' looks up the names."));
   add(graph.cut,
-      "a stack that lacks its callers, because it has more functions than were recorded "
+      "an incomplete stack, because the stack has more functions than were recorded "
       "(--stacks=max), or because its part in user space came too late.");
   add(graph.over_limit,
-      "a stack and no part in the sums, because there are too many different stacks. Select events "
+      "a stack that is not in the sums, because there are too many different stacks. Select events "
       "with the filters of nettrace report.");
   add(graph.events_of_no_view,
-      absl::StrCat("a stack and are not shown: their kinds are not among the ", kMaxViews,
-                   " with the most events. Use --event."));
+      absl::StrCat("a stack that is not shown, because only the ", kMaxViews,
+                   " kinds of events with the most stacks are shown. Use --event."));
   add(graph.without_weight,
-      "a stack and no part in the sums, because the length of the time is missing.");
+      "a stack that is not in the sums, because the event does not state its time off the CPU.");
   return html;
 }
 
