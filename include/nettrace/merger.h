@@ -7,15 +7,19 @@
 //   if (!merger.input(0).status().ok()) ...  // cut or damaged: all earlier events were written
 //
 // The output is in time order. It keeps the threads, labels, stacks and counts of lost events of
-// the inputs. Equal metadata rows of several inputs become one row. A row gets a new EventId if
-// TraceEvent could not distinguish its events from those of another row. If the inputs differ in
-// the keys HostName or BootId of their Trace blocks, each thread row gets the keys of its input.
-// Readers can thus distinguish equal process ids of several hosts. Events of provider
-// Universal.System assign ids to mapped files and functions. If there are several inputs, the
-// output has other ids, so that ids of different inputs are never equal. The sync time of the
-// output is no later than the first event, unless the format cannot represent that time. V4 and V5
-// types become V6 types. If an event of an input follows a sequence point with a later time, the
-// event gets the time of that sequence point (NotAsItWas::moved).
+// the inputs. It differs from the inputs in the following points:
+//
+// - Metadata: Equal rows of several inputs become one row. A row gets a new EventId if TraceEvent
+//   could not distinguish its events from those of another row. V4 and V5 types become V6 types.
+// - Hosts: If the inputs differ in the keys HostName or BootId of their Trace blocks, each thread
+//   row gets the keys of its input, so that readers can distinguish equal process ids of several
+//   hosts.
+// - Code: Events of the provider Universal.System assign ids to mapped files and functions. If
+//   there are several inputs, these ids are replaced, so that ids of different inputs are never
+//   equal.
+// - Times: The sync time of the output is no later than the first event, unless the format cannot
+//   represent that time. If an event of an input follows a sequence point with a later time, the
+//   event gets the time of that sequence point (NotAsItWas::moved).
 //
 // Memory holds the buffers of the time-ordered readers and of a Writer. It also holds the metadata
 // and threads of the output, and its labels and stacks since the last sequence point. Not

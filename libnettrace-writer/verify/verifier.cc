@@ -511,8 +511,8 @@ void Verifier::CheckStackBlock() {
   if (!reader.ok()) {
     return Report(RuleId::kStackRow, block_.offset, "the block's header is cut short");
   }
-  // Counts the block's bytes although the verifier keeps only the ids. A Reader keeps the bytes,
-  // and the verifier must not accept a file at which a Reader with the same limit stops.
+  // The verifier keeps only the ids of stacks, but a Reader keeps the bytes of the block. The bytes
+  // count here, too, so that a file over the limit of a Reader is also over that of the verifier.
   const std::size_t block_cost = internal::kStackBlockCost + reader.size();
   interval_bytes_ += block_cost;
   if (!Charge(block_cost)) return;

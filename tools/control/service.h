@@ -82,7 +82,7 @@ struct SessionStatus {
   // Numbers of .NET processes since the session started. `dotnet_enabled` counts processes that
   // enabled their events. `dotnet_not_enabled` counts processes that ended, or were given up,
   // before they enabled their events. `dotnet_not_asked` counts processes that were not asked for
-  // events, because too many others ran.
+  // events, because 1,024 others, or 768 others of the same user, ran.
   std::uint64_t dotnet_enabled = 0;
   std::uint64_t dotnet_not_enabled = 0;
   std::uint64_t dotnet_not_asked = 0;

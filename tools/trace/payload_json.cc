@@ -419,7 +419,7 @@ class FieldVisitor : public nettrace::PayloadVisitor {
  private:
   struct Object {
     const std::vector<FieldFormat>* formats;
-    std::size_t members;  // number of members so far, including the current one
+    std::size_t members;  // number of members of the object so far, including the current one
   };
   static inline const std::vector<FieldFormat> kNone;
   // Returns the format of the field whose values are being read. Returns null if the values are

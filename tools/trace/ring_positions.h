@@ -3,12 +3,12 @@
 // events. After a crash of the collector, the service hands the same memory to the next collector,
 // which continues each thread at its position. So no event is missing and none occurs twice.
 //
-// A file states positions in two ways, and each statement is about the events before it in the
-// file:
+// A file states positions in two ways:
 // - The row of a thread whose events come through a ring has the key kRingThreadKey: the region,
-//   the ordinal of the writer, the number of the first event that the row counts, and its unit.
+//   the ordinal of the writer, and the number and the unit (see below) of the first event or lost
+//   event of the row. The events of the row follow it in the file.
 // - Events RingPositions of the provider NetTrace.Collector form a record. Each event has the
-//   positions of writers of one region.
+//   positions of writers of one region. The record is about the events before it in the file.
 //
 // A *unit* is an event in the file, or a lost event that the sequence numbers show. The units of a
 // writer are numbered in each recording. A record states each writer's position, and the number of

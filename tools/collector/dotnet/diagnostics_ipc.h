@@ -46,7 +46,7 @@ struct DiagnosticsReply {
   };
   Kind kind = Kind::kIncomplete;
   std::uint32_t error = 0;    // an HRESULT
-  std::uint64_t session = 0;  // id of the session in the process
+  std::uint64_t session = 0;  // id that the process gave to the session
 };
 
 // HRESULT of a runtime that does not know a command.

@@ -57,8 +57,8 @@ struct DotnetReport {
   // At most kMaxProcesses: those that run, then those that have ended, the latest first.
   std::vector<DotnetProcess> processes;
   std::uint64_t not_listed = 0;  // further processes that have ended
-  // Numbers of all processes: those that enabled their events, those that have ended or were given
-  // up without that, and those that were not asked because too many others ran.
+  // Number of all processes that enabled their events, that ended or were given up before they did,
+  // and that were not asked because max_processes others, or 3/4 of them of the same user, ran.
   std::uint64_t enabled = 0;
   std::uint64_t not_enabled = 0;
   std::uint64_t not_asked = 0;

@@ -22,7 +22,7 @@ struct EventPipeConnection {
   ProcessFacts process;
   std::string folder;         // folder of its diagnostics socket, in its root directory
   base::UniqueFd socket;      // non-blocking; the stream begins at its next byte
-  std::uint64_t session = 0;  // id of the session in the process
+  std::uint64_t session = 0;  // id that the process gave to the session
 };
 
 // Not thread-safe.

@@ -48,8 +48,9 @@ class SkippedTracepoints {
   // Maximum number of entries; more than tracefs can hold at a time.
   static constexpr std::size_t kMaxEntries = 1 << 17;
 
-  // Time of the next try in ns, by a hash of the name, because names may be long. Other processes
-  // cannot predict the hash. A tracepoint that is recorded now has the time 0, so it is always due.
+  // Time in ns at which each skipped tracepoint is tried next. The key is a hash of the name,
+  // because names may be long; other processes cannot predict the hash. The time 0 marks a
+  // tracepoint that was skipped and is recorded now: after that, it is due at any time.
   absl::flat_hash_map<std::size_t, std::uint64_t> due_;
   std::size_t count_ = 0;
   std::vector<std::string> names_;

@@ -119,7 +119,7 @@ class StackUnwinder {
 
   // Used by the caller's thread only.
   absl::flat_hash_map<Key, std::shared_ptr<Job>> jobs_;
-  std::size_t bytes_ = 0;               // of the copies of jobs_
+  std::size_t bytes_ = 0;               // size of the copies of stacks in jobs_
   std::vector<std::uint64_t> entries_;  // the stack of the last Complete
   Skipped skipped_;
 

@@ -19,8 +19,8 @@ namespace collector {
 struct ThreadState {
   std::uint32_t pid = 0;
   std::uint64_t timestamp = 0;  // session clock, ns
-  // Values by the numbers of DWARF, and the program counter at kProgramCounter
-  // (tools/collector/perf/user_registers.h).
+  // Values of the registers. The index of a register is its number in DWARF; the program counter is
+  // at kProgramCounter (tools/collector/perf/user_registers.h).
   std::array<std::uint64_t, elf::kFrameRegisters> registers = {};
   std::span<const std::byte> stack;  // the bytes from the stack pointer on
 };

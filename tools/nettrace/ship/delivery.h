@@ -35,7 +35,7 @@ struct DeliveryOptions {
   bool fails_if_unreachable = false;
   // Time without an accepted request after which to fail.
   absl::Duration give_up = absl::InfiniteDuration();
-  absl::Duration first_wait = absl::Seconds(1);  // before the first retry
+  absl::Duration first_wait = absl::Seconds(1);  // time before the first retry
   std::uint32_t seed = 1;                        // seed of the random variation of waits
 };
 

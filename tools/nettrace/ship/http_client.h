@@ -23,7 +23,7 @@ struct HttpSettings {
   std::string header_file;       // see ReadHeaders
   std::string ca_file;           // certificates of authorities, instead of the system's
   std::string certificate_file;  // certificate of the client
-  std::string key_file;          // its private key, if it is not in certificate_file
+  std::string key_file;          // private key of the client, if it is not in certificate_file
   absl::Duration timeout = absl::Seconds(30);  // from the start of a request to its whole answer
 };
 

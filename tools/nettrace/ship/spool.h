@@ -18,7 +18,9 @@ namespace tools::ship {
 
 struct SpoolFile {
   std::string path;  // absolute
-  std::string time;  // in the form of output::FileNames::TimeText: of its name, else of its change
+  // Time in the name of the file, or of its last change if the name has none, in the form of
+  // output::FileNames::TimeText.
+  std::string time;
   std::int64_t changed = 0;  // time of the last modification, in ns since 1970
 };
 

@@ -34,7 +34,7 @@ struct HitMapping {
   std::uint64_t first = 0;
   std::uint64_t last = 0;    // address of the last byte
   std::uint64_t offset = 0;  // offset in the file of the byte at `first`
-  absl::Time time;           // when the code was mapped, or later: when the trace first uses it
+  absl::Time time;           // when the code was mapped, or later (code_writer.h)
   std::string path;
   MappedFile file;
   // Addresses without a function in the trace. For a return address, this is the address of the

@@ -61,7 +61,7 @@ class TableWriter {
   std::uint64_t group_rows_ = 0;  // rows of the open row group
   std::size_t buffered_ = 0;
   std::size_t groups_ = 0;        // complete row groups
-  std::string described_groups_;  // their structures RowGroup
+  std::string described_groups_;  // the structures RowGroup of complete row groups
 };
 
 }  // namespace tools::parquet
