@@ -231,7 +231,7 @@ def parse(arguments):
     parser.add_argument("--env", action="append", default=[], metavar="NAME[=VALUE]",
                         help="environment variable for the command")
     parser.add_argument("--systemd", action="store_true",
-                        help="boot systemd, into vm.target, and run the command when sysinit.target is reached")
+                        help="boot systemd with the target vm.target, and run the command when sysinit.target is reached")
     parser.add_argument("--root", type=pathlib.Path, metavar="DIR", default=HOST_ROOT,
                         help="folder that is the guest's root (default /); it does not change")
     parser.add_argument("--files", type=pathlib.Path, metavar="DIR",

@@ -156,9 +156,9 @@ def _tidy(prefix, commands):
         changed = _changed()
         chosen = commands.keys() & changed
         groups = _groups(sorted(chosen), commands, folder)
-        print(f"   clang-tidy reads {len(chosen)} of {len(commands)} sources, in {len(groups)} groups; the others have the "
-              f"code that they had {RECENT_HOURS} hours before the last commit, apart from includes, namespaces, comments "
-              "and texts (--full reads all)", flush=True)
+        print(f"   clang-tidy reads {len(chosen)} of {len(commands)} sources, in {len(groups)} groups. In the "
+              f"{RECENT_HOURS} hours before the last commit, only includes, namespaces, comments and texts of the others "
+              "have changed (--full reads all)", flush=True)
     entries = [*commands.values(), *(group.entry for group in groups if len(group.sources) > 1)]
     (folder / "compile_commands.json").write_text(json.dumps(entries))
     return [result for results in processes.in_parallel(

@@ -127,7 +127,7 @@ SUITES = [
            DEFAULT, _kernel, GCC, "kernel", without=MORE, in_vm=True, lane=KERNEL),
     _suite("vm", "tests of user_events, in one boot of the VM",
            DEFAULT, _in_one_vm, GCC, "vm", without=MORE, in_vm=True, lane=MACHINE),
-    _suite("conformance", "our files in independent readers",
+    _suite("conformance", "independent readers read our files",
            DEFAULT, _here, GCC, "conformance", without=MORE, in_vm=True, lane=BUSY),
 
     _suite("kernel-more", "the tests of kernel that take longer", ALL, _kernel, GCC, "kernel", tags=[MORE], in_vm=True,
@@ -139,7 +139,7 @@ SUITES = [
            ALL, _in_vm, GCC, "vm", tags=[MORE, "systemd"], in_vm=True, lane=SERVICES),
     _suite("vm-more", "the other tests of vm that take longer",
            ALL, _in_vm, GCC, "vm", tags=[MORE], without="systemd", in_vm=True, lane=MACHINE),
-    _suite("vm-asan", "the tests of vm in the suite asan with the sanitizers of unit-asan",
+    _suite("vm-asan", "the tests of vm with the tag asan, with the sanitizers of unit-asan",
            ALL, _in_vm, ASAN, "vm", tags=["asan"], in_vm=True, lane=MACHINE),
     _suite("programs-more", "the tests of programs that take longer",
            ALL, _here, GCC, "programs", tags=[MORE], slowness=4, lane=BUSY),
@@ -169,7 +169,7 @@ SUITES = [
     _suite("package-arm64", "the packages for arm64, cross-built; their programs run under qemu-user",
            BY_NAME, _here, GCC, "package-arm64"),
     _suite("package-vm", "the packages under systemd, in the VM", BY_NAME, _here, GCC, "package-vm", in_vm=True),
-    Suite("bench", "each other benchmark runs once and gives results", GCC,
+    Suite("bench", "each benchmark that measures times runs once and gives results", GCC,
           functools.partial(_benchmarks, counts=False), _bench, BY_NAME),
     # Only these need whole programs with a sanitizer. They take minutes to compile, and seconds to end: LeakSanitizer and
     # UndefinedBehaviorSanitizer start llvm-symbolizer to compare a finding with their lists of known ones.
@@ -177,11 +177,11 @@ SUITES = [
            BY_NAME, _here, ASAN, "programs", slowness=16),
     _suite("programs-tsan", "the tests of programs that run threads, with ThreadSanitizer",
            BY_NAME, _here, TSAN, "programs", tags=["threads"], slowness=16),
-    _suite("vm-tsan", "the tests of vm in the suite tsan, with ThreadSanitizer",
+    _suite("vm-tsan", "the tests of vm with the tag tsan, with ThreadSanitizer",
            BY_NAME, _in_vm, TSAN, "vm", tags=["tsan"], in_vm=True),
     _suite("slow", "tests that take minutes and rarely fail", BY_NAME, _here, GCC, "slow"),
-    _suite("slow-vm", "such tests in the VM", BY_NAME, _in_vm, GCC, "slow-vm", in_vm=True),
-    _suite("soak", "hours of exact recordings, and of nettraced under load and kills",
+    _suite("slow-vm", "tests in the VM that take minutes and rarely fail", BY_NAME, _in_vm, GCC, "slow-vm", in_vm=True),
+    _suite("soak", "exact counts of long recordings, and of nettraced under load and kills; takes hours",
            BY_NAME, _here, GCC, "soak"),
     _suite("soak-vm", "the tests of soak that need the VM", BY_NAME, _in_vm, GCC, "soak-vm", in_vm=True),
 ]
