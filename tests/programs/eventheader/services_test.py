@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tests that `eventheader list` and `watch` show the tracepoints of services that pass their events by shared memory, as a
+"""Tests that `eventheader list` and `watch` show the tracepoints of services that pass their events through shared memory, as a
 control socket reports them. The kernel may have user_events, or no tracefs."""
 
 import json

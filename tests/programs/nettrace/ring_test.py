@@ -526,7 +526,7 @@ class RingTest(unittest.TestCase):
             for session, state in (("first", "running"), ("second", "running"), ("kernel", "running" if transport.HAS_KERNEL else "failed")):
                 daemon.wait_for_state(session, state)
             if not transport.HAS_KERNEL:
-                self.assertIn("nettraced: the kernel's events are not available, so only services", daemon.log())
+                self.assertIn("nettraced: the kernel's events are not available, so only streams of .NET and services", daemon.log())
                 self.assertRegex(daemon.log(), "session kernel cannot start: .*tracefs")
             service = self.service(2, 100)
             self.assertEqual(service.write(), (200, 0))

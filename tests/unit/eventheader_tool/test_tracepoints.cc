@@ -68,9 +68,10 @@ TEST_F(TracepointHolders, AreFound) {
   EXPECT_TRUE(holders.all);
   EXPECT_EQ(holders.registrants[0].pid, 7);
   EXPECT_EQ(holders.registrants[0].name, "first");
-  EXPECT_EQ(DescribeUsers(Make("A", "", "perf"), holders),
-            "it is enabled by perf; processes with perf events are 8 (second); processes that have "
-            "user_events open are 7 (first)");
+  EXPECT_EQ(
+      DescribeUsers(Make("A", "", "perf"), holders),
+      "it is enabled by perf; these processes have perf events: 8 (second); these processes have "
+      "user_events open: 7 (first)");
 }
 
 TEST_F(TracepointHolders, PersistentIfNothingElseCanKeepIt) {
