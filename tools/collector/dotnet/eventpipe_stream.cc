@@ -72,7 +72,7 @@ bool EventPipeStream::has_more() const { return !has_ended_ && source_->is_exhau
 std::string EventPipeStream::CheckStart() const {
   if (reader_->major_version() > 5) {
     return absl::StrCat("its stream has version ", reader_->major_version(),
-                        " of the NetTrace format, but version 4 or 5 was requested");
+                        " of the NetTrace format; at most version 5 is supported");
   }
   const nettrace::TraceInfo& trace = reader_->trace();
   const absl::Duration difference = absl::Nanoseconds(trace.sync_ticks) - base::MonotonicNow();
