@@ -2,19 +2,21 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "absl/debugging/internal/demangle.h"
 #include "absl/strings/ascii.h"
+#include "tools/trace/rust_name.h"
 
 namespace trace {
 namespace {
 
 constexpr std::size_t kMaxReadable = 4096;
 
-// Removes the hash at the end of a name of Rust: "::h" and 16 hexadecimal digits. Returns whether
-// the name had a hash.
+// Removes the hash at the end of a name in Rust's older form: "::h" and 16 hexadecimal digits.
+// Returns whether the name had a hash.
 bool RemoveHash(std::string* name) {
   constexpr std::size_t kSize = 19;
   if (name->size() <= kSize) return false;
@@ -28,7 +30,8 @@ bool RemoveHash(std::string* name) {
   return true;
 }
 
-// Replaces each escape in a name of Rust, such as "$LT$", by the text that it stands for.
+// Replaces each escape in a name in Rust's older form, such as "$LT$", by the text that it stands
+// for.
 std::string WithoutEscapes(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kEscapes = {{
       {"_$LT$", "<"},
@@ -67,8 +70,11 @@ std::string WithoutEscapes(std::string_view name) {
 }  // namespace
 
 std::string ReadableFunction(std::string name) {
-  // Names with _R are those of Rust's own scheme, which abseil reads since version 20240722.
-  if (!name.starts_with("_Z") && !name.starts_with("_R")) return name;
+  if (name.starts_with("_R")) {
+    std::optional<std::string> rust = ReadableRustName(name, kMaxReadable);
+    return rust ? *std::move(rust) : name;
+  }
+  if (!name.starts_with("_Z")) return name;
   // This function of abseil has limits of steps and depth, and writes to memory of fixed size. The
   // names that abi::__cxa_demangle returns may be exponentially long.
   std::array<char, kMaxReadable> buffer;

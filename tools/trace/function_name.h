@@ -6,10 +6,10 @@
 
 namespace trace {
 
-// Returns the readable form of a mangled name: "_ZN4Shop3buyEi" becomes "Shop::buy()". The types of
-// parameters and the arguments of templates are left out. Other names and names whose readable form
-// has more than 4096 bytes are returned unchanged. So are names in Rust's newer form ("_R...") if
-// abseil is older than 20240722. Memory and time are bounded for hostile names.
+// Returns the readable form of a mangled name: "_ZN4Shop3buyEi" becomes "Shop::buy()", and
+// "_RNvC4shop3buy" becomes "shop::buy". For C++, the types of parameters and the arguments of
+// templates are left out. For Rust, hashes are left out. Other names and names whose readable form
+// has more than 4096 bytes are returned unchanged. Memory and time are bounded for hostile names.
 std::string ReadableFunction(std::string name);
 
 }  // namespace trace

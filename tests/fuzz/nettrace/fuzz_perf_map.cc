@@ -1,5 +1,5 @@
 // Reads any bytes as a perf map, in one piece and in two. Checks that both find the same functions,
-// that they contain the addresses, and that names are bounded. Also makes any name readable.
+// that they contain the addresses, and that names are bounded.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,7 +10,6 @@
 #include "tools/elf/elf_file.h"
 #include "tools/nettrace/symbolize/perf_map.h"
 #include "tools/nettrace/symbolize/stack_hits.h"
-#include "tools/trace/function_name.h"
 
 namespace {
 
@@ -40,8 +39,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Require(!function.name.empty() && function.name.size() <= elf::kMaxName);
     Require(function.name == same.functions.at(same.of_address[i]).name);
   }
-  const std::string name = trace::ReadableFunction(std::string(text));
-  Require(name.size() <= 4096 || name == text);
   Require(tools::symbolize::ParseSymbolMetadata(std::string(text)).build_id.size() <=
           elf::kMaxBuildId);
   return 0;
