@@ -113,11 +113,16 @@ class ElfBuilder {
     std::string names(1, '\0');
     std::string table(contents_.is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym), '\0');
     const std::size_t entry_size = table.size();
+    std::size_t name = 0;  // position of the name of the last symbol
     for (const ElfSymbol& symbol : symbols) {
       const std::uint64_t info = ELF64_ST_INFO(symbol.binding, symbol.type);
       const std::uint64_t section = symbol.is_defined ? kText : SHN_UNDEF;
-      Put(&table, names.size(), 4);
-      names.append(symbol.name.c_str(), symbol.name.size() + 1);
+      // Successive symbols with the same name share its bytes.
+      if (&symbol == &symbols.front() || symbol.name != (&symbol)[-1].name) {
+        name = names.size();
+        names.append(symbol.name.c_str(), symbol.name.size() + 1);
+      }
+      Put(&table, name, 4);
       if (contents_.is_64) {
         Put(&table, info, 1);
         Put(&table, 0, 1);

@@ -32,9 +32,8 @@ constexpr std::size_t kMaxNoteParts = 16;  // segments, or sections, that are se
 constexpr std::size_t kChunk = std::size_t{64} << 10;  // bytes that are read at a time
 constexpr std::size_t kMaxAliases = 8;                 // names that are compared for a function
 constexpr std::uint64_t kMaxChecked = std::uint64_t{2} << 30;  // bytes of a file for Checksum
-// A look-up checks at most this many pairs of a symbol and an address in it: kMinSteps, and
-// kStepsOfAddress for each address. Only a file whose symbols overlap each other many times reaches
-// the maximum.
+// Maximum pairs of a symbol and an address in it that a look-up checks: kMinSteps, and
+// kStepsOfAddress for each address.
 constexpr std::uint64_t kMinSteps = std::uint64_t{1} << 20;
 constexpr std::uint64_t kStepsOfAddress = 64;
 
@@ -389,11 +388,14 @@ class ElfFile::Lookup {
     if (symbol.size == 0) return;
     for (std::size_t i = IndexOf(symbol.address); i < addresses_.size() && addresses_[i] <= last;
          ++i) {
-      if (steps_left_ == 0) return;
+      if (steps_left_ == 0) return SetLimited();
       --steps_left_;
       Offer({symbol.address, last, {}}, alias, &found_[i]);
     }
   }
+
+  // States that symbols were left out.
+  void SetLimited() { is_limited_ = true; }
 
   // Returns the functions that were found. `read` reads a name from a string table. Must be called
   // once.
@@ -410,13 +412,16 @@ class ElfFile::Lookup {
       if (each.aliases.empty()) continue;
       const auto [index, is_new] = indices.try_emplace({each.first, each.last}, Functions::kNone);
       std::string name = is_new ? BestName(each.aliases, read) : "";
-      if (!name.empty() && bytes + name.size() <= Functions::kMaxNameBytes) {
+      const bool fits = bytes + name.size() <= Functions::kMaxNameBytes;
+      if (!fits) is_limited_ = true;
+      if (!name.empty() && fits) {
         bytes += name.size();
         index->second = static_cast<std::uint32_t>(result.functions.size());
         result.functions.push_back({each.first, each.last, std::move(name)});
       }
       result.of_address.back() = index->second;
     }
+    result.is_limited = is_limited_;
     return result;
   }
 
@@ -520,6 +525,7 @@ class ElfFile::Lookup {
   std::vector<Candidate> found_;
   std::vector<Nearest> nearest_;
   std::uint64_t steps_left_;
+  bool is_limited_ = false;
 };
 
 std::uint64_t ElfFile::EndOfCode(const Symbol& symbol) const {
@@ -537,8 +543,9 @@ void ElfFile::ReadSymbols(const Section& table, Lookup* lookup) const {
   const std::size_t entry_size = is_64_ ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
   if (table.entry_size != entry_size || table.link >= sections_.size()) return;
   const Section* const names = &sections_[table.link];
-  auto left =
-      static_cast<std::size_t>(std::min<std::uint64_t>(table.size / entry_size, kMaxSymbols));
+  const std::uint64_t all = table.size / entry_size;
+  if (all > kMaxSymbols) lookup->SetLimited();
+  auto left = static_cast<std::size_t>(std::min<std::uint64_t>(all, kMaxSymbols));
   std::vector<std::byte> buffer;
   for (std::uint64_t offset = table.offset; left != 0;) {
     const std::size_t count = std::min(left, kChunk / entry_size);
@@ -582,6 +589,7 @@ Functions Combine(Functions first, Functions second) {
     }
   }
   std::move(second.functions.begin(), second.functions.end(), std::back_inserter(first.functions));
+  first.is_limited |= second.is_limited;
   return first;
 }
 

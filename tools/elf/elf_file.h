@@ -42,6 +42,8 @@ struct Functions {
 
   std::vector<Function> functions;        // each occurs once
   std::vector<std::uint32_t> of_address;  // for each address, the index in `functions`, or kNone
+  // Whether a limit ended the search early, so that functions may be missing.
+  bool is_limited = false;
 };
 // Merges the results of FindFunctions for two files, which must be for the same `addresses`. If
 // both files have a function at an address, the result has the function that starts later.
@@ -88,7 +90,9 @@ class ElfFile {
   // the table is larger than CallFrames::kMaxBytes.
   CallFrames ReadCallFrames() const;
 
-  // Returns the functions that contain `addresses`, which must be sorted and unique.
+  // Returns the functions that contain `addresses`, which must be sorted and unique. Checks at most
+  // 2^20 pairs of a symbol and an address in it, and 64 more for each address. Only a file whose
+  // symbols overlap each other many times reaches this limit.
   Functions FindFunctions(std::span<const std::uint64_t> addresses) const;
   // Returns whether the file has a complete table of symbols, not only that of its exports.
   bool has_symbols() const { return symbols_.has_value(); }

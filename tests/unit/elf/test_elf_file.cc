@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
@@ -199,16 +200,53 @@ TEST_F(ElfFileTest, UsesExportsWithoutOtherSymbols) {
 }
 
 TEST_F(ElfFileTest, BoundsTheTimeOfOverlappingSymbols) {
-  ElfContents contents;
-  contents.text_size = 1 << 20;
-  for (int i = 0; i < 2000; ++i) {
-    contents.symbols.push_back({"f", 0x401000, 1 << 20});
-  }
+  // All addresses but the last one are in functions that overlap. The limit is 2^20 pairs of a
+  // function and an address in it, and 64 more for each address: here 2^21.
+  constexpr std::uint64_t kAddresses = 1 << 14;
+  constexpr std::uint64_t kLimit = (1 << 20) + 64 * kAddresses;
   std::vector<std::uint64_t> addresses;
-  for (std::uint64_t i = 0; i < 100000; ++i) addresses.push_back(0x401000 + i);
-  const auto file = OpenElf(contents);
-  const Functions found = file->FindFunctions(addresses);
-  EXPECT_EQ(found.functions.size(), 1u);
+  for (std::uint64_t i = 0; i + 1 < kAddresses; ++i) addresses.push_back(0x401000 + i);
+  addresses.push_back(0x409000);
+  const auto found_after = [&](std::uint64_t pairs) {
+    ElfContents contents;
+    contents.text_size = 1 << 20;
+    while (pairs != 0) {
+      const std::uint64_t size = std::min(pairs, kAddresses - 1);
+      contents.symbols.push_back({"overlapping", 0x401000, size});
+      pairs -= size;
+    }
+    contents.symbols.push_back({"last", 0x409000, 0x10});
+    return OpenElf(contents)->FindFunctions(addresses);
+  };
+  const Functions below = found_after(kLimit - 1);
+  EXPECT_FALSE(below.is_limited);
+  ASSERT_NE(below.of_address.back(), Functions::kNone);
+  EXPECT_EQ(below.functions[below.of_address.back()].name, "last");
+  const Functions above = found_after(kLimit);
+  EXPECT_TRUE(above.is_limited);
+  EXPECT_EQ(above.of_address.back(), Functions::kNone);
+  EXPECT_NE(above.of_address.front(), Functions::kNone);
+}
+
+TEST_F(ElfFileTest, BoundsTheBytesOfAllNames) {
+  // Each function has a name of the maximum length.
+  constexpr std::size_t kNames = Functions::kMaxNameBytes / kMaxName;
+  const auto found_with = [this](std::size_t count) {
+    ElfContents contents;
+    contents.text_size = 1 << 20;
+    std::vector<std::uint64_t> addresses;
+    for (std::size_t i = 0; i < count; ++i) {
+      addresses.push_back(0x401000 + i);
+      contents.symbols.push_back({std::string(kMaxName, 'n'), 0x401000 + i, 1});
+    }
+    return OpenElf(contents)->FindFunctions(addresses);
+  };
+  const Functions below = found_with(kNames);
+  EXPECT_FALSE(below.is_limited);
+  EXPECT_NE(below.of_address.back(), Functions::kNone);
+  const Functions above = found_with(kNames + 1);
+  EXPECT_TRUE(above.is_limited);
+  EXPECT_EQ(above.of_address.back(), Functions::kNone);
 }
 
 TEST_F(ElfFileTest, IgnoresFunctionsThatWrapAround) {

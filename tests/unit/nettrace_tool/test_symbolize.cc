@@ -370,6 +370,52 @@ TEST_F(SymbolizeTest, FunctionsEndWithTheirMapping) {
   EXPECT_EQ(finder.functions().at(1)[0].last, kBase + kSize - 1);
 }
 
+TEST_F(SymbolizeTest, ReportsThatALimitEndedTheSearch) {
+  // The limit for 4096 addresses is 2^20 + 64 * 4096 pairs of a function and an address in it.
+  constexpr std::uint64_t kPairs = (1 << 20) + 64 * kSize;
+  HitMapping hit = Hit(1, absl::Now() + absl::Hours(1), "");
+  hit.path = program_;
+  hit.addresses.clear();
+  for (std::uint64_t i = 0; i < kSize; ++i) hit.addresses.push_back(kBase + i);
+  const auto find = [&](std::uint64_t pairs) {
+    contents_.symbols.clear();
+    while (pairs != 0) {
+      const std::uint64_t size = std::min(pairs, kSize - 1);
+      contents_.symbols.push_back({"overlapping", 0x401000, size});
+      pairs -= size;
+    }
+    contents_.symbols.push_back({"last", 0x401000 + kSize - 1, 1});
+    WriteProgram();
+    FunctionFinder finder({.is_same_host = true}, {});
+    finder.Find(std::vector{hit});
+    return finder.modules().at(0);
+  };
+  const ModuleResult below = find(kPairs - 1);
+  EXPECT_EQ(below.named, kSize);
+  EXPECT_EQ(below.reason, "");
+  const ModuleResult above = find(kPairs);
+  EXPECT_EQ(above.named, kSize - 1);
+  EXPECT_NE(above.reason.find("reach a limit"), std::string::npos) << above.reason;
+}
+
+TEST_F(SymbolizeTest, ReportsThatALimitEndedTheSearchInAPerfMap) {
+  const std::vector<std::uint64_t> addresses = {0x1000, 0x2000};
+  const auto find = [&addresses](std::size_t names) {
+    PerfMapLookup lookup(addresses);
+    const std::string line = absl::StrCat("1000 10 ", std::string(elf::kMaxName, 'n'), "\n");
+    for (std::size_t i = 0; i < names; ++i) lookup.AddText(line);
+    lookup.AddText("2000 10 last\n");
+    return lookup.Finish();
+  };
+  constexpr std::size_t kNames = elf::Functions::kMaxNameBytes / elf::kMaxName;
+  const elf::Functions below = find(kNames - 1);
+  EXPECT_FALSE(below.is_limited);
+  EXPECT_NE(below.of_address[1], elf::Functions::kNone);
+  const elf::Functions above = find(kNames);
+  EXPECT_TRUE(above.is_limited);
+  EXPECT_EQ(above.of_address[1], elf::Functions::kNone);
+}
+
 TEST_F(SymbolizeTest, ProcessesOfTwoHostsHaveTheirOwnMappings) {
   auto sink = nettrace::FdSink::Create(Trace());
   ASSERT_TRUE(sink.ok()) << sink.status();

@@ -33,6 +33,10 @@ std::string ValueOf(const nettrace::TraceInfo& trace, std::string_view key) {
 }
 
 constexpr char kVdso[] = "[vdso]";
+// The reason if a limit ended the search for functions.
+constexpr char kLimited[] =
+    "its symbols reach a limit, so functions may be missing: too many of them, too many that "
+    "overlap, or too long names";
 
 // Returns whether the code has no file. A JIT compiler may have written this code to memory.
 bool HasNoFile(std::string_view path) {
@@ -240,10 +244,13 @@ void FunctionFinder::FindInFiles(const Group& group) {
   if (has_file) {
     const elf::ElfFile& source = files.debug ? *files.debug : *files.original;
     bool is_complete = source.has_symbols() || result.path == kVdso;
-    Add(group, addresses, FindFunctions(source, addresses, &is_complete), address_of, &result);
+    const elf::Functions found = FindFunctions(source, addresses, &is_complete);
+    Add(group, addresses, found, address_of, &result);
     result.source = files.debug ? files.debug->path() : result.source;
     result.reason = "";
-    if (result.named < result.addresses) {
+    if (found.is_limited) {
+      result.reason = kLimited;
+    } else if (result.named < result.addresses) {
       result.reason = is_complete
                           ? "the symbols have no function there"
                           : "the file has only the symbols of its exports; install its debug "
@@ -287,7 +294,11 @@ void FunctionFinder::FindInPerfMap(const Group& group) {
     Add(
         group, addresses, *found,
         [](const HitMapping&, std::uint64_t address) { return std::optional(address); }, &result);
-    if (result.named < result.addresses) result.reason = "the perf map has no function there";
+    if (found->is_limited) {
+      result.reason = kLimited;
+    } else if (result.named < result.addresses) {
+      result.reason = "the perf map has no function there";
+    }
   } else {
     result.reason = Cause(found.status());
   }

@@ -37,7 +37,7 @@ struct ModuleResult {
   std::uint64_t addresses = 0;
   std::uint64_t named = 0;      // addresses that have a function
   std::uint64_t functions = 0;  // events to write: one for each function of each mapping
-  std::string reason;           // why not all addresses have a function; empty if they have
+  std::string reason;           // why functions are or may be missing; empty if none are
 };
 
 // Whether paths and process ids of a trace mean the same on this machine now.

@@ -66,11 +66,17 @@ void PerfMapLookup::AddLine() {
   if (next == addresses_.end() || *next > last) return;
   line = line.substr(0, elf::kMaxName);
   name_bytes_ += line.size();
-  if (name_bytes_ > elf::Functions::kMaxNameBytes) return;
+  if (name_bytes_ > elf::Functions::kMaxNameBytes) {
+    is_limited_ = true;
+    return;
+  }
   const auto function =
       std::make_shared<const elf::Function>(elf::Function{first, last, std::string(line)});
   for (; next != addresses_.end() && *next <= last; ++next) {
-    if (++steps_ > kMaxSteps) return;
+    if (++steps_ > kMaxSteps) {
+      is_limited_ = true;
+      return;
+    }
     found_[static_cast<std::size_t>(next - addresses_.begin())] = function;
   }
 }
@@ -78,6 +84,7 @@ void PerfMapLookup::AddLine() {
 elf::Functions PerfMapLookup::Finish() {
   AddLine();
   elf::Functions result;
+  result.is_limited = is_limited_;
   absl::flat_hash_map<const elf::Function*, std::uint32_t> indices;
   for (const std::shared_ptr<const elf::Function>& each : found_) {
     result.of_address.push_back(elf::Functions::kNone);

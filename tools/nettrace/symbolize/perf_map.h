@@ -44,6 +44,7 @@ class PerfMapLookup {
   std::string line_;                                         // the current line, up to kMaxLine
   std::uint64_t steps_ = 0;
   std::size_t name_bytes_ = 0;
+  bool is_limited_ = false;
 };
 
 // Reads the functions at `addresses` from the perf map at `path`, at most its first GiB. Fails if

@@ -169,7 +169,7 @@ void PrintSummary(const Summary& summary, std::size_t max_files, const std::stri
                 base::Counted(total.functions, "function"), total.named, total.addresses);
   std::size_t shown = 0;
   for (const ModuleResult& module : summary.modules) {
-    if (module.named == module.addresses || ++shown > max_files) continue;
+    if (module.reason.empty() || ++shown > max_files) continue;
     absl::FPrintF(stderr, "  %s: %d of %d addresses without a function: %s\n",
                   base::Printable(module.path), module.addresses - module.named, module.addresses,
                   base::Printable(module.reason));
