@@ -36,6 +36,7 @@
 #include "tools/nettrace/symbolize/perf_map.h"
 #include "tools/nettrace/symbolize/run.h"
 #include "tools/nettrace/symbolize/stack_hits.h"
+#include "tools/trace/code_events.h"
 #include "tools/trace/code_map.h"
 
 namespace tools::symbolize {
@@ -213,6 +214,19 @@ class SymbolizeTest : public ::testing::Test {
     return text;
   }
 
+  // Returns the SymbolMetadata of the descriptions of files.
+  std::vector<std::string> Descriptions() const {
+    auto reader = *nettrace::Reader::Open(*nettrace::FdSource::Open(Trace()));
+    std::vector<std::string> found;
+    using Step = nettrace::Reader::Step;
+    for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+      if (step != Step::kEvent) continue;
+      const auto code = trace::ReadCodeEvent(reader->event());
+      if (code && code->kind == trace::CodeEvent::Kind::kFile) found.push_back(code->json);
+    }
+    return found;
+  }
+
   std::filesystem::path folder_;
   std::string program_;
   ElfContents contents_;
@@ -301,7 +315,82 @@ TEST_F(SymbolizeTest, ReportsFilesThatCannotBeUsed) {
   contents_.exports = {{"shown", 0x401800, 0x10}};
   WriteProgram();
   WriteTrace(kBuildId, program_);
-  EXPECT_NE(Reason().find("install its debug symbols"), std::string::npos);
+  const Summary summary = Symbolize();
+  EXPECT_NE(summary.modules.at(0).reason.find("install its debug symbols"), std::string::npos);
+}
+
+TEST_F(SymbolizeTest, DescribesFilesForOtherPrograms) {
+  contents_.debug_link = "a \"b\".debug";
+  WriteProgram();
+  WriteTrace(kBuildId, program_);
+  Symbolize();
+  const std::vector<std::string> first = {
+      R"({"type":"build-id","build_id":"01234567"})",
+      R"({"type":"ELF","build_id":"01234567","p_vaddr":"0x401000","p_offset":"0x1000",)"
+      R"("debug_link":"a \"b\".debug"})"};
+  EXPECT_EQ(Descriptions(), first);
+  Symbolize();
+  EXPECT_EQ(Descriptions(), first);
+}
+
+TEST_F(SymbolizeTest, DescribesFilesWithoutFunctionsOnce) {
+  contents_.symbols.clear();
+  WriteProgram();
+  WriteTrace(kBuildId, program_);
+  EXPECT_NE(Symbolize().bytes, 0u);
+  EXPECT_EQ(Descriptions().size(), 2u);
+  EXPECT_EQ(Symbolize().bytes, 0u);
+}
+
+TEST_F(SymbolizeTest, DescribesOnlyFilesWithTheBuildId) {
+  contents_.build_id = "other";
+  WriteProgram();
+  WriteTrace(kBuildId, program_);
+  Symbolize();
+  EXPECT_EQ(Descriptions().size(), 1u);
+  contents_.build_id = kBuildId;
+  WriteProgram();
+  WriteTrace("", program_, {}, absl::Now() + absl::Seconds(1));
+  Symbolize();
+  EXPECT_EQ(Descriptions().size(), 1u);
+}
+
+TEST_F(SymbolizeTest, DescribesMappingsThatBeginBeforeTheirSegment) {
+  // A mapping begins at a page, and its segment may not.
+  contents_.text_address = 0x401000 + 0xbb0;
+  WriteProgram();
+  FunctionFinder finder({.is_same_host = true}, {});
+  HitMapping hit = Hit(1, absl::Now(), "");
+  hit.path = program_;
+  hit.offset = 0;
+  hit.addresses = {kBase + 0x1024};
+  hit.last = kBase + 0x1fff;
+  hit.metadata_id = 3;
+  hit.file.build_id = kBuildId;
+  finder.Find(std::vector{hit});
+  EXPECT_TRUE(finder.descriptions().empty()) << "the segment is not congruent to its offset";
+  contents_.text_address = 0x401000;
+  WriteProgram();
+  finder.Find(std::vector{hit});
+  ASSERT_EQ(finder.descriptions().size(), 1u);
+  EXPECT_EQ(finder.descriptions().at(3).address, 0x400000u);
+  EXPECT_EQ(finder.descriptions().at(3).offset, 0u);
+}
+
+TEST_F(SymbolizeTest, DoesNotDescribeAFileThatIsMappedInDifferentWays) {
+  WriteProgram();
+  FunctionFinder finder({.is_same_host = true}, {});
+  HitMapping first = Hit(1, absl::Now(), "");
+  first.path = program_;
+  first.metadata_id = 3;
+  first.file.build_id = kBuildId;
+  HitMapping second = first;
+  second.id = 2;
+  second.offset += 0x1000;
+  contents_.text_size = 0x2000;
+  WriteProgram();
+  finder.Find(std::vector{first, second});
+  EXPECT_TRUE(finder.descriptions().empty());
 }
 
 TEST_F(SymbolizeTest, UsesDebugInformationByBuildIdWithoutTheFile) {

@@ -154,7 +154,7 @@ absl::Status CodeWriter::WriteFunction(const Waiting& waiting) {
 
 // Writes the build id with a type of metadata that TraceEvent ignores because it does not know it.
 // For a known type, TraceEvent would compute wrong addresses, because the collector does not read
-// the addresses of the file's segments.
+// the addresses of the file's segments. `nettrace symbolize` adds them.
 absl::StatusOr<std::uint64_t> CodeWriter::WriteMetadata(const Waiting& waiting) {
   const CodeFile& file = *waiting.mapping.file;
   if (file.build_id.empty()) return 0;

@@ -241,6 +241,7 @@ void FunctionFinder::FindInFiles(const Group& group) {
   }
   std::sort(addresses.begin(), addresses.end());
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  if (files.original && result.path != kVdso) Describe(group, *files.original);
   if (has_file) {
     const elf::ElfFile& source = files.debug ? *files.debug : *files.original;
     bool is_complete = source.has_symbols() || result.path == kVdso;
@@ -262,6 +263,35 @@ void FunctionFinder::FindInFiles(const Group& group) {
         absl::StrCat(result.reason, result.reason.empty() ? "" : "; ", files.debuginfod_error);
   }
   modules_.push_back(std::move(result));
+}
+
+void FunctionFinder::Describe(const Group& group, const elf::ElfFile& file) {
+  const auto page_mask = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) - 1;
+  const std::optional<elf::DebugLink> link = file.ReadDebugLink();
+  for (const HitMapping* mapping : group) {
+    if (mapping->metadata_id == 0 || mapping->file.build_id.empty() || mapping->file.address) {
+      continue;
+    }
+    // The mapping may begin before the segment, because mappings begin at pages.
+    const std::uint64_t distance = mapping->addresses.front() - mapping->first;
+    const std::optional<std::uint64_t> address = file.AddressAt(mapping->offset + distance);
+    if (!address || *address < distance || ((*address - distance) & page_mask) != 0) continue;
+    ElfDescription description = {mapping->file.build_id, link ? link->name : "",
+                                  *address - distance, mapping->offset};
+    const auto [known, is_new] =
+        descriptions_.try_emplace(mapping->metadata_id, std::move(description));
+    if (!is_new && known->second && known->second->address != *address - distance) {
+      known->second.reset();
+    }
+  }
+}
+
+ElfDescriptions FunctionFinder::descriptions() const {
+  ElfDescriptions descriptions;
+  for (const auto& [id, description] : descriptions_) {
+    if (description) descriptions.emplace(id, *description);
+  }
+  return descriptions;
 }
 
 void FunctionFinder::FindInPerfMap(const Group& group) {

@@ -50,6 +50,16 @@ Machine CompareMachine(const nettrace::TraceInfo& trace);
 
 using FunctionsByMapping = absl::flat_hash_map<std::uint64_t, std::vector<elf::Function>>;
 
+// The facts that other programs need to find the symbols of a file.
+struct ElfDescription {
+  std::string build_id;       // bytes
+  std::string debug_link;     // name of the file with the debug information; empty if unknown
+  std::uint64_t address = 0;  // address, as in symbols, of the mapping's first byte
+  std::uint64_t offset = 0;   // offset of this byte in the file
+};
+// By id of the event that describes the file of a mapping.
+using ElfDescriptions = absl::flat_hash_map<std::uint64_t, ElfDescription>;
+
 // Finds the functions of mappings, and states for each file how many were found. Not thread-safe.
 class FunctionFinder {
  public:
@@ -66,6 +76,8 @@ class FunctionFinder {
   // Returns the functions of each mapping, by the id of the mapping. A function occurs only once in
   // a mapping.
   const FunctionsByMapping& functions() const { return functions_; }
+  // Returns the descriptions of files that were found and that the trace does not describe fully.
+  ElfDescriptions descriptions() const;
   const std::vector<ModuleResult>& modules() const { return modules_; }
 
  private:
@@ -79,6 +91,8 @@ class FunctionFinder {
   };
 
   void FindInFiles(const Group& group);
+  // Adds the description of `file`, the file of these mappings, to descriptions_.
+  void Describe(const Group& group, const elf::ElfFile& file);
   void FindInPerfMap(const Group& group);
   // Opens the file of the mapping, or a copy of the file in a folder of debug information, and sets
   // `result->source`. If there is none, sets `result->reason`.
@@ -99,6 +113,9 @@ class FunctionFinder {
   const elf::DebugFiles debug_files_;
   const std::unique_ptr<Debuginfod> debuginfod_;
   FunctionsByMapping functions_;
+  // By id of the event that describes the file. There is no value for an event of several mappings
+  // that begin at different places of the file.
+  absl::flat_hash_map<std::uint64_t, std::optional<ElfDescription>> descriptions_;
   std::vector<ModuleResult> modules_;
 };
 

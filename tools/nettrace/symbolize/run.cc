@@ -44,24 +44,60 @@ nettrace::EventMetadata FunctionMetadata() {
   return metadata;
 }
 
-// Creates the events that state the functions of the mappings of a file.
+// Returns the metadata row of the events that describe files, which is equal to the collector's.
+nettrace::EventMetadata DescriptionMetadata() {
+  nettrace::EventMetadata metadata;
+  metadata.provider = std::string(nettrace::internal::traceevent::kUniversalSystem);
+  metadata.event_id = 5;
+  metadata.name = "ProcessMappingMetadata";
+  metadata.opcode = 0;
+  metadata.fields = {{"Id", nettrace::Type::Simple(nettrace::TypeCode::kVarUInt)},
+                     nettrace::MakeField<std::string_view>("SymbolMetadata"),
+                     nettrace::MakeField<std::string_view>("VersionMetadata")};
+  return metadata;
+}
+
+// Returns the SymbolMetadata that TraceEvent reads.
+std::string SymbolMetadata(const ElfDescription& description) {
+  rapidjson::StringBuffer buffer;
+  base::JsonWriter json(buffer);
+  json.StartObject();
+  base::PutText(&json, "type", "ELF");
+  base::PutText(&json, "build_id", absl::BytesToHexString(description.build_id));
+  base::PutText(&json, "p_vaddr", absl::StrFormat("0x%x", description.address));
+  base::PutText(&json, "p_offset", absl::StrFormat("0x%x", description.offset));
+  if (!description.debug_link.empty()) {
+    base::PutText(&json, "debug_link", description.debug_link);
+  }
+  json.EndObject();
+  return std::string(buffer.GetString(), buffer.GetSize());
+}
+
+// Creates the events that state the functions of the mappings of a file, and where other programs
+// find more of them.
 class FunctionEvents {
  public:
   // Ids of functions are greater than `max_id`, the greatest id in the file. They are also greater
   // than the current time in ns since 1970, so that the ids of several files differ when these are
   // merged.
-  FunctionEvents(FunctionsByMapping functions, std::uint64_t max_id)
+  FunctionEvents(FunctionsByMapping functions, ElfDescriptions descriptions, std::uint64_t max_id)
       : functions_(std::move(functions)),
+        descriptions_(std::move(descriptions)),
         metadata_(FunctionMetadata()),
+        description_metadata_(DescriptionMetadata()),
         payload_(&metadata_.fields),
+        description_payload_(&description_metadata_.fields),
         last_id_(std::max(max_id, static_cast<std::uint64_t>(absl::ToUnixNanos(absl::Now())))) {}
 
-  // Returns the events for the functions of the mapping that `event` describes. Returns none if
-  // `event` describes no mapping, or one that was passed before.
+  // Returns the events for the functions of the mapping that `event` describes, or the full
+  // description of the file that `event` describes. Returns none if `event` describes neither, or a
+  // mapping that was passed before.
   std::vector<nettrace::AddedEvent> After(const nettrace::Event& event) {
     std::vector<nettrace::AddedEvent> added;
     const std::optional<trace::CodeEvent> code = trace::ReadCodeEvent(event);
-    if (!code || code->kind != trace::CodeEvent::Kind::kMapping) return added;
+    if (!code) return added;
+    if (code->kind == trace::CodeEvent::Kind::kFile) return AfterFile(code->id);
+    if (code->kind != trace::CodeEvent::Kind::kMapping) return added;
     const auto found = functions_.find(code->id);
     if (found == functions_.end()) return added;
     for (const elf::Function& function : found->second) {
@@ -78,9 +114,22 @@ class FunctionEvents {
   }
 
  private:
+  // The event has the id of the one before it. TraceEvent uses the last event with an id.
+  std::vector<nettrace::AddedEvent> AfterFile(std::uint64_t id) {
+    const auto found = descriptions_.find(id);
+    if (found == descriptions_.end()) return {};
+    const auto payload =
+        description_payload_.UInt(id).Utf8(SymbolMetadata(found->second)).Utf8("{}").Finish();
+    if (!payload.ok()) return {};
+    return {{description_metadata_, {payload->begin(), payload->end()}}};
+  }
+
   FunctionsByMapping functions_;
+  const ElfDescriptions descriptions_;
   const nettrace::EventMetadata metadata_;
+  const nettrace::EventMetadata description_metadata_;
   nettrace::PayloadEncoder payload_;
+  nettrace::PayloadEncoder description_payload_;
   std::uint64_t last_id_;
 };
 
@@ -156,8 +205,9 @@ absl::StatusOr<Summary> Run(const Options& options) {
   summary.modules = finder.modules();
   summary.ignored = hits.ignored();
   const bool replaces_nothing = options.input != options.output;
-  if (summary.Total().functions != 0 || replaces_nothing) {
-    FunctionEvents functions(finder.functions(), hits.max_id());
+  ElfDescriptions descriptions = finder.descriptions();
+  if (summary.Total().functions != 0 || !descriptions.empty() || replaces_nothing) {
+    FunctionEvents functions(finder.functions(), std::move(descriptions), hits.max_id());
     RETURN_IF_ERROR(WriteOutput(options, input.get(), &functions, &summary));
   }
   return summary;

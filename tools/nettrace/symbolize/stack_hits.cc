@@ -79,7 +79,12 @@ void StackHits::OnCode(const nettrace::Reader& reader, const nettrace::Event& ev
                        const trace::CodeEvent& code) {
   using Kind = trace::CodeEvent::Kind;
   if (code.kind == Kind::kFile) {
-    if (!files_.contains(code.id) && Spend(kEntrySize)) {
+    const auto known = files_.find(code.id);
+    if (known != files_.end()) {
+      // `nettrace symbolize` has added a second event, which has the address, too.
+      const MappedFile again = ParseSymbolMetadata(code.json);
+      if (again.build_id == known->second.build_id && again.address) known->second = again;
+    } else if (Spend(kEntrySize)) {
       files_.emplace(code.id, ParseSymbolMetadata(code.json));
     }
     return;
@@ -95,7 +100,7 @@ void StackHits::OnCode(const nettrace::Reader& reader, const nettrace::Event& ev
   mapping.offset = code.offset;
   mapping.time = reader.TimeOf(event.timestamp);
   mapping.path = code.name;
-  metadata_ids_[code.id] = code.metadata_id;
+  mapping.metadata_id = code.metadata_id;
 }
 
 void StackHits::AddStack(const nettrace::Event& event, std::int32_t pointer_size) {
@@ -124,7 +129,7 @@ std::vector<HitMapping> StackHits::Finish() {
   for (auto& [id, mapping] : mappings_) {
     if (mapping.addresses.empty()) continue;
     std::sort(mapping.addresses.begin(), mapping.addresses.end());
-    const auto file = files_.find(metadata_ids_[id]);
+    const auto file = files_.find(mapping.metadata_id);
     if (file != files_.end()) mapping.file = file->second;
     hit.push_back(std::move(mapping));
   }

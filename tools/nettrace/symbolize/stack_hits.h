@@ -36,6 +36,7 @@ struct HitMapping {
   std::uint64_t offset = 0;  // offset in the file of the byte at `first`
   absl::Time time;           // when the code was mapped, or later (code_writer.h)
   std::string path;
+  std::uint64_t metadata_id = 0;  // id of the event that describes the file; 0: none
   MappedFile file;
   // Addresses without a function in the trace. For a return address, this is the address of the
   // call's last byte. Sorted and unique after Finish.
@@ -72,7 +73,6 @@ class StackHits {
 
   trace::CodeMap code_;
   absl::flat_hash_map<std::uint64_t, HitMapping> mappings_;            // by id
-  absl::flat_hash_map<std::uint64_t, std::uint64_t> metadata_ids_;     // by id of the mapping
   absl::flat_hash_map<std::uint64_t, MappedFile> files_;               // by id of the metadata
   absl::flat_hash_set<std::pair<std::uint64_t, std::uint64_t>> hits_;  // id of the mapping, address
   // Stacks of this interval whose addresses were added: CodeMap::VersionOf and the stack's bytes.
