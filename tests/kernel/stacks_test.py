@@ -226,9 +226,35 @@ class StacksTest(unittest.TestCase):
         for event in exits:
             self.assertTrue(all(int(address, 16) >> 63 for address in event["stack"]), event["stack"])
 
-    def test_a_stack_that_is_cut_is_marked(self):
-        events = self.calls_of(self.record("-e", CALL, "--stacks=user,max=5", "--", "./recursion"), "recursion")
-        self.assertEqual([(len(event["frames"]), event["labels"].get("StackCut")) for event in events], [(5, 5)] * 3)
+    def check_marks(self, frames, program, stacks):
+        """Checks that the stacks of the program have this number of frames, and that all readers say so."""
+        file = self.folder / "trace.nettrace"
+        events = self.record("-e", CALL, stacks, "--", f"./{program}")
+        calls = self.calls_of(events, program)
+        self.assertEqual([(len(event["frames"]), event["labels"].get("StackCut")) for event in calls],
+                         [(frames, frames)] * 3)
+        cut = sum("StackCut" in event.get("labels", {}) for event in events)
+
+        def run(*arguments):
+            return subprocess.run([ARGS.nettrace, *arguments, file], capture_output=True, check=True, text=True)
+
+        text = run("dump", "--stacks").stdout.splitlines()
+        self.assertEqual(text.count("    ... callers may be missing"), cut)
+        marks = [line for line, before in zip(text[frames + 1:], text)
+                 if program in before and "sys_enter_getppid" in before]
+        self.assertEqual(marks, ["    ... callers may be missing"] * 3)
+        subprocess.run([ARGS.nettrace, "report", file, "-o", self.folder / "report.html"], check=True)
+        report = (self.folder / "report.html").read_text(encoding="utf-8")
+        self.assertIn(f"{cut} events have a stack that lacks its callers", report)
+        self.assertIn(f"{cut} events with a stack that lacks callers", run("export", "--to", "folded", "-o", "-").stderr)
+
+    def test_a_stack_with_the_maximum_of_frames_is_marked(self):
+        self.check_marks(5, "recursion", "--stacks=user,max=5")
+
+    def test_a_stack_with_the_maximum_of_the_kernel_is_marked(self):
+        limit = int(pathlib.Path("/proc/sys/kernel/perf_event_max_stack").read_text(encoding="ascii"))
+        self.compile("deep", RECURSION % (2 * limit))
+        self.check_marks(limit, "deep", "--stacks")
 
     def test_other_selectors_have_no_stacks(self):
         events = self.record("-e", CALL, "-e", "sched:sched_process_exit", "--stacks", "--", "./recursion")

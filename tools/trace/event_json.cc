@@ -15,6 +15,7 @@
 #include "tools/base/text_width.h"
 #include "tools/trace/common_schema.h"
 #include "tools/trace/event_name.h"
+#include "tools/trace/stack_weight.h"
 
 namespace trace {
 namespace {
@@ -278,6 +279,7 @@ void AppendStackText(const nettrace::Reader& reader, const nettrace::Event& even
     out->append("\n    ");
     base::AppendPrintable(FrameText(event, stack, i, code), out);
   }
+  if (IsStackCut(event)) out->append("\n    ... callers may be missing");
 }
 
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,

@@ -47,8 +47,9 @@ using EventTextWidths = std::array<std::size_t, 6>;
 void AppendAlignedEventText(std::string_view time, const nettrace::Event& event, bool verbose,
                             PayloadJson* payloads, EventTextWidths* widths, std::string* out);
 
-// Appends a line for each frame of the event's stack, leaf first. Each begins with a line feed and
-// an indentation. The lines are safe to print, like the result of base::Printable.
+// Appends a line for each frame of the event's stack, leaf first, and a line that says so if
+// callers may be missing. Each begins with a line feed and an indentation. The lines are safe to
+// print, like the result of base::Printable.
 void AppendStackText(const nettrace::Reader& reader, const nettrace::Event& event,
                      const CodeMap& code, std::string* out);
 

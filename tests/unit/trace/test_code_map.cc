@@ -227,12 +227,18 @@ TEST(CodeMap, DumpShowsTheFramesOfAStack) {
     code.OnEvent(reader->event());
     if (reader->event().stack.empty()) continue;
     AppendStackText(*reader, reader->event(), code, &text);
+    nettrace::Event cut = reader->event();
+    nettrace::Labels labels;
+    labels.integers = {{kStackCutLabel, 3}};
+    cut.labels = &labels;
+    AppendStackText(*reader, cut, code, &text);
     AppendEventJson(*reader, reader->event(), &payloads, &json, &code);
   }
-  EXPECT_EQ(text, R"(
+  const std::string frames = R"(
     a\u001b[2J!main+0x0
     a\u001b[2J!main+0x100
-    0x5000)");
+    0x5000)";
+  EXPECT_EQ(text, absl::StrCat(frames, frames, "\n    ... callers may be missing"));
   EXPECT_NE(json.find(absl::StrCat(R"("stack":["0x1100","0x1200","0x5000"],)",
                                    R"("frames":["a\u001B[2J!main+0x0",)",
                                    R"("a\u001B[2J!main+0x100","0x5000"])")),
