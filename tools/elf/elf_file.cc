@@ -440,7 +440,7 @@ class ElfFile::Lookup {
   // symbol.
   struct Nearest {
     std::uint64_t first = 0;
-    std::uint64_t end = 0;  // address after its section
+    std::uint64_t end = 0;  // end address of the symbol's section
     std::uint64_t next = ~std::uint64_t{0};
     bool is_sized = false;
     Alias alias;  // alias.names is null if no symbol starts at or before the address

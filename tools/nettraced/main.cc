@@ -93,7 +93,7 @@ int RunDaemon(const DaemonArguments& arguments) {
   control.version = PROJECT_VERSION;
   control.on_change = [](const std::string& message) { Log(LOG_NOTICE, message); };
   DaemonArguments reload = arguments;
-  reload.state_directory = settings->state_directory;  // a change of it needs a restart
+  reload.state_directory = settings->state_directory;  // another directory needs a restart
   Daemon daemon(
       *std::move(settings), [reload] { return Read(reload); },
       [loop = loop->get()] { loop->Wake(); });

@@ -280,7 +280,7 @@ class RecordReader final : public ValueOutput {
   static absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
   RecordMember member_ = RecordMember::kVersion;  // member of the current value
-  unsigned seen_ = 0;                             // a bit for each RecordMember so far
+  unsigned seen_ = 0;                             // a bit for each RecordMember that was read
   bool is_valid_ = true;
   bool has_version_ = false;
   bool has_type_ = false;

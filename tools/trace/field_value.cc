@@ -43,8 +43,8 @@ void PutTime(std::int64_t seconds, Output* out) {
   }
 }
 
-// Writes the Unicode character with the number `value`. Unicode has the characters of Latin-1 as
-// its first 256, so this is also right for string8.
+// Writes the Unicode character with the number `value`. The first 256 characters of Unicode are
+// those of Latin-1, so the function also accepts characters of string8.
 template <typename Output>
 void PutCharacter(std::uint64_t value, Output* out) {
   std::array<std::byte, sizeof(std::uint32_t)> unit;

@@ -17,7 +17,7 @@ namespace trace {
 namespace {
 
 constexpr char kName[] = "RingPositions";
-constexpr std::uint32_t kEventId = 10;  // the ids of the account are lower
+constexpr std::uint32_t kEventId = 10;  // not an AccountEvent::Kind
 constexpr std::uint8_t kPositionsLevel = 4;
 constexpr std::size_t kNumbers = 6;  // numbers that an event RingPositions has for each writer
 // Maximum number of writers in an event RingPositions. A payload has at most 65535 bytes.

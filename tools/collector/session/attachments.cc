@@ -255,7 +255,7 @@ absl::Status Attachments::AttachNamed(SessionWriter* session, FilterCheck* check
     if (!IsNamed(selector)) continue;
     absl::Status registered;
     if (selector.system == Selector::kUserEventsSystem) {
-      if (!tracefs_.HasUserEvents()) continue;  // RingFeed records it
+      if (!tracefs_.HasUserEvents()) continue;  // RingFeed records the tracepoint
       registered = registrations_.Register(selector.event, /*persistent=*/false);
       // Ignores two errors, because the tracepoint may already exist. InvalidArgument: the name is
       // not an EventHeader name, so only its program can define the tracepoint. PermissionDenied:

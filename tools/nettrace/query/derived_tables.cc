@@ -103,7 +103,7 @@ struct Activity {
   std::optional<std::string_view> process;
   std::optional<std::string_view> thread;
   std::optional<std::string_view> host;
-  std::uint64_t number = 0;  // number of the event that starts it
+  std::uint64_t number = 0;  // number of the event that starts the activity
   std::optional<FieldValue> status;
 };
 
@@ -257,7 +257,7 @@ struct Process {
   std::optional<std::string_view> host;
   std::optional<absl::Time> start;  // no value if the process began before the recording
   std::optional<absl::Time> stop;
-  std::optional<absl::Time> first;  // time of its first event
+  std::optional<absl::Time> first;  // time of the process's first event
   std::optional<absl::Time> last;
   std::uint64_t events = 0;
   std::uint64_t order = 0;

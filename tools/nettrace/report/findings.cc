@@ -765,7 +765,7 @@ const ProcessLife* Finder::RestartOf(const ProcessLife& ended,
   const ProcessLife* next = nullptr;
   for (const ProcessLife& life : known.lives()) {
     if (&life == &ended || life.host != ended.host || life.name != ended.name) continue;
-    const bool is_fork = life.replaced && !life.existed;  // it has the name of its parent
+    const bool is_fork = life.replaced && !life.existed;  // a fork has the name of its parent
     if (life.begin < *ended.end) {
       if (!is_fork && (!life.end || *life.end > ended.begin)) return nullptr;
     } else if (next == nullptr && (!life.end || (!life.replaced && IsLong(life)))) {

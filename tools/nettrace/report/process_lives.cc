@@ -73,7 +73,7 @@ void ProcessLives::End(std::size_t host, std::uint64_t pid, std::string name, st
     if (life->existed || life->begin != ticks) Close(life, ticks, events);
     return;
   }
-  if (newest_.contains(key)) return;  // it has ended already
+  if (newest_.contains(key)) return;  // the process has ended already
   if (ProcessLife* const life =
           first_left_out_ ? nullptr : Add(key, std::move(name), first_ticks_, 0)) {
     return Close(life, ticks, events);

@@ -61,7 +61,7 @@ bool IsDeleted(const std::string& path) {
 // Passes events to the records of OTLP, and reads the account of the file.
 class Shipper::ShipExporter : public exporting::Exporter {
  public:
-  // Adds records after those of the events.
+  // Adds records after the records of the file's events.
   using AddLast = std::function<absl::Status(const ShipExporter&)>;
 
   ShipExporter(otlp::LogRequests* requests, AddLast add_last)
@@ -103,7 +103,7 @@ class Shipper::ShipExporter : public exporting::Exporter {
 // The contents of a file, after it was read.
 struct Shipper::FileResult {
   trace::AccountSummary::Section section;  // first section of the file, and the totals before it
-  Missing missing;                         // what is missing before that section
+  Missing missing;                         // sections and events missing before `section`
   std::uint64_t last_section = 0;
   std::uint64_t events = 0;
   std::uint64_t lost = 0;

@@ -31,10 +31,10 @@ namespace {
 
 // The current request. The function that libdebuginfod calls has no other access to it.
 struct Request {
-  absl::Time end;             // time at which MustStop ends it
+  absl::Time end;             // time at which MustStop ends the request
   long max_bytes = 0;         // maximum size of the response
-  bool is_overdue = false;    // MustStop has ended it because of `end`
-  bool is_too_large = false;  // MustStop has ended it because of `max_bytes`
+  bool is_overdue = false;    // MustStop has ended the request because of `end`
+  bool is_too_large = false;  // MustStop has ended the request because of its size
 } request;
 
 // During a request, libdebuginfod calls this function at least about once a second, and stops if it

@@ -29,7 +29,8 @@
 
 namespace tools::symbolize {
 
-// The result for the mappings of a file, or for the code that a process has compiled.
+// The result of the search for functions in a file that processes have mapped, or in the code that
+// a process has compiled at run time.
 struct ModuleResult {
   std::string path;
   std::string build_id;  // bytes
