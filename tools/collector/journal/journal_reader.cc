@@ -115,7 +115,7 @@ class Reader final : public JournalReader {
   const JournalLibrary library_;
   const bool reads_all_;
 
-  // After Start, only the thread uses the following members.
+  // After Start, only the thread uses these four members.
   sd_journal* journal_ = nullptr;
   sd_id128_t boot_ = {};
   JournalEntryBuilder builder_;
