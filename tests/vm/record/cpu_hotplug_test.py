@@ -64,14 +64,17 @@ class CpuHotplugTest(unittest.TestCase):
         for cpu in (1, 2, 3):
             self.addCleanup(set_online, cpu, True)
 
-    def start(self, ring, preexec=None, of_load_only=False):
-        """Starts the load, which waits, and the recorder, which records. `preexec` is called in the recorder's
-        process."""
+    def start(self, ring, preexec=None, of_load_only=False, with_stacks=False):
+        """Starts the load, which waits, and the recorder, which records. `preexec` is called in the recorder's process.
+        With `with_stacks`, also records samples of CPU time, and the stacks of both."""
         load = subprocess.Popen([ARGS.load], stdout=subprocess.PIPE, text=True)
         self.addCleanup(load.kill)
         os.waitpid(load.pid, os.WUNTRACED)
         # The recorder starts the command once everything is recorded.
-        command = [ARGS.nettrace, "record", "--json", "-o", self.file, "-e", "Moving_L4K1", "--ring-size", ring,
+        stacks = ["--stacks"] if with_stacks else []
+        samples = ["--no-symbols", "--cpu=199Hz", *stacks] if with_stacks else []
+        command = [ARGS.nettrace, "record", "--json", "-o", self.file, *samples,
+                   "-e", "Moving_L4K1", *stacks, "--ring-size", ring,
                    *(("--pid", str(load.pid)) if of_load_only else ()), "--", "sh", "-c", f"kill -CONT {load.pid} && exec sleep 1000"]
         recorder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                     preexec_fn=preexec)
@@ -102,10 +105,17 @@ class CpuHotplugTest(unittest.TestCase):
 
     def check_account(self, written, summary):
         """Checks that every event occurs once, was lost, or was written on a CPU while it was not recorded."""
-        shown = collections.Counter((event["payload"]["thread"], event["payload"]["number"])
-                                    for event in commands.dump(ARGS.nettrace, self.file))
+        names = collections.Counter()
+        shown = collections.Counter()
+        self.events = []
+        for event in commands.dump(ARGS.nettrace, self.file):
+            names[event["name"]] += 1
+            self.events.append((event["name"], event["pid"], event["cpu"], event["timestamp"], "stack" in event))
+            if event["name"] == "Step":
+                shown[event["payload"]["thread"], event["payload"]["number"]] += 1
         self.assertEqual([event for event, times in shown.items() if times != 1], [], "events that are there twice")
-        self.assertEqual(len(shown), summary["events"])
+        self.assertEqual(sum(names.values()), summary["events"])
+        self.assertLessEqual(names.keys(), {"Step", "cpu"})
         windows = self.windows(summary)
         # The file must have the same counts.
         info = commands.info(ARGS.nettrace, self.file)
@@ -145,6 +155,30 @@ class CpuHotplugTest(unittest.TestCase):
         last = max(until for _, until in windows)
         cpus = {event["cpu"] for event in commands.dump(ARGS.nettrace, self.file) if event["timestamp"] > last}
         self.assertEqual(cpus, {0, 1, 2, 3})
+
+    @script.more
+    def test_with_stacks(self):
+        """Tests the stacks of events and of samples of CPU time. The clocks that take samples end with their CPU."""
+        load, recorder = self.start(LARGE, with_stacks=True)
+        for cpu in (1, 3):
+            set_online(cpu, False)
+            time.sleep(0.1)
+            set_online(cpu, True)
+            time.sleep(0.2)
+        time.sleep(2)  # By now, the last one is recorded.
+        written, summary, _ = self.finish(load, recorder)
+        windows = self.check_account(written, summary)
+        self.assertEqual(summary["lost"], 0)
+        self.assertEqual(len(windows), 2)
+        last = max(until for _, until in windows)
+        cpus = collections.defaultdict(set)
+        for name, pid, cpu, timestamp, has_stack in self.events:
+            if pid != load.pid:
+                continue
+            self.assertTrue(has_stack, (name, cpu, timestamp))
+            if timestamp > last:
+                cpus[name].add(cpu)
+        self.assertEqual(cpus, {"Step": {0, 1, 2, 3}, "cpu": {0, 1, 2, 3}})
 
     def test_rings_of_a_page(self):
         load, recorder = self.start(SMALL)
