@@ -10,6 +10,7 @@
 using System;
 using System.Collections.Generic;
 using System.Diagnostics.Tracing;
+using System.Linq;
 using System.Runtime.CompilerServices;
 using System.Text.Json;
 using System.Threading;
@@ -147,6 +148,11 @@ internal static class Program
             if (DateTime.UtcNow > end) return false;
             Thread.Sleep(20);
         }
+        // The runtime enables the sources of a recording one after another, which takes a second on a busy machine. Without
+        // this one, events have no activity ids. Not every recording enables it.
+        EventSource? tasks = EventSource.GetSources().FirstOrDefault(
+            source => source.Name == "System.Threading.Tasks.TplEventSource");
+        for (int wait = 0; wait < 100 && tasks != null && !tasks.IsEnabled(); ++wait) Thread.Sleep(20);
         // The runtime's own events are enabled just after those of EventSources.
         Thread.Sleep(500);
         for (int i = 0; i < count; ++i)
