@@ -422,6 +422,55 @@ TEST_F(DotnetSessionsTest, AsksAgainAfterAClosedConnection) {
   EXPECT_EQ(runtime.connections, 2);
 }
 
+TEST_F(DotnetSessionsTest, ReportsARuntimeThatEndsTheSessionAndRuns) {
+  const FakeRuntime runtime(folder_, getpid(), [](int peer) {
+    base::UniqueFd passed;
+    ReceiveRequest(peer, &passed);
+    EXPECT_EQ(write(peer, kStarted.data(), kStarted.size()), 28);
+  });
+  Start();
+  EXPECT_EQ(Await(State::kRefused).reason, "its runtime ended the session early");
+  EXPECT_EQ(runtime.connections, 1);
+}
+
+TEST_F(DotnetSessionsTest, AProcessMayEndItsSessionBeforeItExits) {
+  // The runtime must be a separate process.
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto facts = ReadProcessFacts(getpid());
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    absl::StrCat(folder_, "/dotnet-diagnostic-", facts->own_pid, "-", facts->start, "-socket")
+        .copy(address.sun_path, sizeof address.sun_path - 1);
+    const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) _exit(1);
+    if (listen(listener, 1) != 0) _exit(1);
+    const int peer = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    base::UniqueFd passed;
+    ReceiveRequest(peer, &passed);
+    if (write(peer, kStarted.data(), kStarted.size()) != 28) _exit(1);
+    close(listener);
+    close(peer);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    _exit(0);
+  }
+  options_.reply_within = absl::Seconds(30);
+  Start();
+  Await(State::kEnabled);
+  int status = -1;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    ASSERT_EQ(Await(State::kEnabled).reason, "");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(status, 0);
+  DotnetProcess process = Await(State::kEnabled);
+  for (int i = 0; i < 500 && !process.ended; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    process = Await(State::kEnabled);
+  }
+  EXPECT_TRUE(process.ended);
+}
+
 // Receives a request without a descriptor, and replies.
 std::string ReplyTo(int peer, const std::string& reply) {
   char bytes[4096];

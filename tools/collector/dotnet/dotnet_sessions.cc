@@ -92,10 +92,10 @@ bool IsInCgroup(absl::string_view path, absl::string_view selected) {
 struct Process {
   ProcessFacts facts;
   Way way = Way::kTracepoints;
-  std::string folder;         // folder of its socket
-  bool has_stream = false;    // its stream has begun and has not ended
-  bool is_stopped = false;    // its stream ended because the recording ends
-  absl::Duration stream_end;  // time at which its stream ended
+  std::string folder;          // folder of its socket
+  bool has_stream = false;     // its stream has begun and has not ended
+  bool is_stopped = false;     // its stream ended because the recording ends
+  absl::Duration session_end;  // time at which its connection or stream ended
   DotnetProcess shown;
   base::UniqueFd socket;
   std::size_t sent = 0;  // bytes of the request
@@ -511,7 +511,8 @@ void Worker::Receive(Process* process, absl::Duration now) {
     if (process->shown.state == State::kEnabled) {
       process->socket.reset();
       process->tries = kMaxTries;
-      process->shown.ended = true;
+      process->session_end = now;
+      process->shown.ended = true;  // assumed here; DropEnded checks it
       return;
     }
     return Refuse(process, State::kRefused, kClosed, now + kTryAgain);
@@ -601,7 +602,7 @@ void Worker::TakeEndsOfStreams(absl::Duration now) {
     Process& process = found->second;
     process.has_stream = false;
     process.is_stopped = end.was_asked;
-    process.stream_end = now;
+    process.session_end = now;
     process.tries = kMaxTries;
     process.shown.reason = std::move(end.reason);
     if (!process.shown.reason.empty() && !end.is_cut) {
@@ -653,8 +654,8 @@ void Worker::DropEnded(absl::Duration now) {
         known = processes_.erase(known);
         continue;
       }
-      // A process that exits closes its stream first, so the process gets some time to end.
-      const bool is_ending = now < process.stream_end + kTryAgain;
+      // A process that exits ends its session first. On a busy machine, it exits seconds later.
+      const bool is_ending = now < process.session_end + options_.reply_within;
       if (process.shown.state == State::kEnabled && !process.socket.valid() &&
           !process.is_stopped && !is_ending) {
         process.shown.state = State::kRefused;
