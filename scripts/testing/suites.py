@@ -145,7 +145,7 @@ SUITES = [
            ALL, _here, GCC, "programs", tags=[MORE], slowness=4, lane=BUSY),
     _suite("unit-asan", "the unit tests with AddressSanitizer and UndefinedBehaviorSanitizer",
            ALL, _without_repetition, ASAN, "unit", slowness=16, lane=BUSY),
-    _suite("fuzz", "each fuzzer: its corpus, then 2 s of new inputs", ALL, _fuzz, ASAN, "fuzz", lane=BUSY),
+    _suite("fuzz", "each fuzzer: its corpora, and new inputs until 3 s are over", ALL, _fuzz, ASAN, "fuzz", lane=BUSY),
     _suite("unit-tsan", "the unit tests that run threads, with ThreadSanitizer",
            ALL, _here, TSAN, "unit", tags=["threads"], slowness=16, lane=BUSY),
     Suite("lint", "clang-format, shellcheck, pyflakes, mandoc, prose; clang-tidy and separate compilation of changed "
