@@ -245,7 +245,8 @@ class StacksTest(unittest.TestCase):
         self.assertEqual(marks, ["    ... callers may be missing"] * 3)
         subprocess.run([ARGS.nettrace, "report", file, "-o", self.folder / "report.html"], check=True)
         report = (self.folder / "report.html").read_text(encoding="utf-8")
-        self.assertIn(f"{cut} events have a stack that lacks its callers", report)
+        # The page is too long for a message of assertIn.
+        self.assertTrue(f"{cut} events have an incomplete stack" in report, "the report does not mark cut stacks")
         self.assertIn(f"{cut} events with a stack that lacks callers", run("export", "--to", "folded", "-o", "-").stderr)
 
     def test_a_stack_with_the_maximum_of_frames_is_marked(self):
