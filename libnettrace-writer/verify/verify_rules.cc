@@ -55,7 +55,7 @@ constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
     {"capture-thread-order", kError, "Event timestamp sorting",
      "the timestamps of a capture thread's events never decrease"},
     {"sorted-flag", kError, "Event timestamp sorting",
-     "no event after one with IsSorted is earlier than it"},
+     "no event after an event with IsSorted is earlier than that event"},
     {"after-sequence-point", kError, "SequencePointBlock",
      "no event is earlier than the sequence point before it"},
     {"before-sequence-point", kError, "SequencePointBlock",

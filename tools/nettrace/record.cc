@@ -283,18 +283,16 @@ void PrintDotnet(const RecordArguments& arguments, const collector::DotnetReport
     with_maps += process.has_perf_map ? 1 : 0;
   }
   if (report.enabled + others + report.not_asked == 0) {
-    absl::FPrintF(stderr, "  no process of .NET was found\n");
+    absl::FPrintF(stderr, "  no .NET process was found\n");
     return;
   }
-  absl::FPrintF(stderr, "  processes of .NET: %d enabled their events%s, %d did not\n",
-                report.enabled,
+  absl::FPrintF(stderr, "  .NET processes: %d enabled their events%s, %d did not\n", report.enabled,
                 by_stream == 0 ? "" : absl::StrFormat(" (%d by EventPipe)", by_stream), others);
   if (arguments.dotnet_perf_maps) {
-    absl::FPrintF(stderr, "  processes of .NET that wrote perf maps: %d\n", with_maps);
+    absl::FPrintF(stderr, "  .NET processes that wrote perf maps: %d\n", with_maps);
   }
   if (report.not_asked != 0) {
-    absl::FPrintF(stderr, "  further processes of .NET that were not asked: %d\n",
-                  report.not_asked);
+    absl::FPrintF(stderr, "  further .NET processes that were not asked: %d\n", report.not_asked);
   }
 }
 
@@ -947,7 +945,7 @@ void AddRecord(CLI::App& app, int* exit_code) {
                    "were switched out");
   CLI::Option* dotnet =
       record->add_flag("--dotnet", arguments->dotnet,
-                       "Record events of processes of .NET: those of the runtime, or of "
+                       "Record events of .NET processes: those of the runtime, or of "
                        "--dotnet=PROVIDER[:level[:keywords]],..., e.g. --dotnet=gc,MyCompany-Shop");
   CLI::Option* journal =
       record->add_flag("--journal", arguments->journal,
@@ -995,8 +993,9 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record->footer(
       "The recording stops after --duration, when the command ends, when all processes of --pid or "
       "threads of --tid have ended, or on SIGINT, SIGTERM, SIGQUIT or SIGHUP. If the command is "
-      "still running then, it receives SIGTERM. If the recording then waits because a program does "
-      "not read its output, a second SIGINT ends this wait.\n\n"
+      "still running then, it receives SIGTERM. If the program that reads the output does not "
+      "read, "
+      "a second SIGINT ends the recording without waiting for it.\n\n"
       "Exit code: that of the command if the recording ended because the command ended, else 0; 1 "
       "the recording failed; 2 wrong usage; 3 instead of 0, a selector matched no tracepoint that "
       "can be recorded, or no process enabled --dotnet; 127 the command cannot be started.\n\n"

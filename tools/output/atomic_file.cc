@@ -259,7 +259,7 @@ absl::Status AtomicFolder::Keep() {
   SetTreeAccess(folder_.get(), access_);
   // renameat replaces a folder at the path if it is empty, and fails otherwise.
   if (renameat(parent_.get(), temporary_.c_str(), parent_.get(), name_.c_str()) != 0) {
-    return base::ErrnoStatus(errno, "the complete folder cannot get its name",
+    return base::ErrnoStatus(errno, "the complete folder cannot be renamed to its final path",
                              "remove what is at its path, or choose another path");
   }
   temporary_.clear();

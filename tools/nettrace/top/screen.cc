@@ -31,7 +31,7 @@ constexpr const char* kHelp[] = {
     "ERR/S         events of the levels critical and error per second",
     "TIMED         completed activities that started in this row",
     "P50 P99 MAX   their durations; P50 and P99 are exact to 1.6 %",
-    "P50/1M P99/1M P50 and P99 of the last minute; BEFORE: of the minute before it",
+    "P50/1M P99/1M P50 and P99 of the last minute; in BEFORE, of the minute before",
     "RATIO         P99/1M divided by its BEFORE; ! marks 2 and more",
     "SELF          events whose stack ends in the function",
     "LOST          lost events that are known to belong to the row",
