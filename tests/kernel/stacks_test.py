@@ -13,6 +13,7 @@ import unittest
 
 from support import commands
 from support import script
+from support.kernel import fuse_file
 from support.kernel import tracepoints
 
 ARGS = script.options(__doc__, "nettrace")
@@ -109,6 +110,18 @@ int main(void) {
     for (int i = 0; i < 1000000; ++i) ask();
   }
   return 0;
+}
+"""
+
+# Calls getppid until it is killed.
+CALLER = r"""
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void) {
+  for (;;) {
+    syscall(SYS_getppid);
+    usleep(1000);
+  }
 }
 """
 
@@ -332,6 +345,26 @@ class StacksTest(unittest.TestCase):
         stacks = [event["frames"] for event in events if event["name"] == "cpu" and event["thread"] == "clock"
                   and event["frames"][0].startswith("[vdso]")]
         self.check_whole(stacks, lambda frames: "clock!ask+" in " ".join(frames))
+
+    def test_dwarf_stacks_do_not_wait_for_file_systems_of_users(self):
+        self.compile("caller", CALLER, "-fomit-frame-pointer")
+        mounted = self.folder / "mounted"
+        mounted.mkdir()
+        with fuse_file.FuseFile(mounted, "caller", (self.folder / "caller").read_bytes()) as server:
+            program = subprocess.Popen(server.path)
+            self.addCleanup(program.wait)
+            self.addCleanup(program.kill)
+            options = ["-e", CALL, "--stacks=dwarf", "--no-symbols", "--pid", str(program.pid)]
+            self.record(*options, "--", "sleep", "0.2")  # the program has all its pages now
+            server.stop_answering()
+            events = self.record(*options, "--", "sleep", "0.5")
+            self.assertEqual(server.waiting, 0)
+        self.assertIn("(FUSE)", self.said)
+        self.assertGreater(len(events), 20)
+        for event in events:
+            # The library's table is read, the program's is not.
+            self.assertGreaterEqual(len(event["stack"]), 2)
+            self.assertIn("StackCut", event["labels"])
 
     def test_a_short_copy_cuts_dwarf_stacks_and_marks_them(self):
         self.compile("deep", RECURSION % 500, "-fomit-frame-pointer")

@@ -9,6 +9,9 @@
 
 namespace elf {
 
+// Name of the mapping of the vdso.
+inline constexpr char kVdso[] = "[vdso]";
+
 // Returns a copy of the vdso of this process. Returns no value if the vdso is not mapped, does not
 // have exactly `size` bytes, or cannot be copied.
 std::optional<ElfFile> ReadVdso(std::uint64_t size);

@@ -7,12 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "tools/base/read_file.h"
+#include "tools/collector/identity/mounts.h"
 
 namespace collector {
 namespace {
@@ -37,10 +35,9 @@ struct ProcmapQuery {
 };
 constexpr auto kProcmapQuery = _IOWR('f', 17, ProcmapQuery);
 
-constexpr std::size_t kMaxMountinfo = std::size_t{16} << 20;
 constexpr std::size_t kMaxBuildId = 20;  // the kernel ignores longer ones
 
-constexpr std::array<absl::string_view, 13> kLocalTypes = {
+constexpr std::array<std::string_view, 13> kLocalTypes = {
     "bcachefs", "btrfs",   "erofs", "ext2",     "ext3",  "ext4", "f2fs",
     "iso9660",  "overlay", "ramfs", "squashfs", "tmpfs", "xfs"};
 
@@ -48,21 +45,9 @@ constexpr std::array<absl::string_view, 13> kLocalTypes = {
 
 absl::flat_hash_set<std::uint64_t> LocalDevices(std::string_view mountinfo) {
   absl::flat_hash_set<std::uint64_t> devices;
-  // A line has the form "36 35 98:0 /root /folder rw,noatime master:1 - ext4 /dev/vda rw".
-  for (const absl::string_view line :
-       absl::StrSplit(absl::string_view(mountinfo.data(), mountinfo.size()), '\n')) {
-    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
-    const auto dash = std::find(words.begin(), words.end(), "-");
-    if (words.size() < 3 || words.end() - dash < 2 ||
-        std::find(kLocalTypes.begin(), kLocalTypes.end(), dash[1]) == kLocalTypes.end()) {
-      continue;
-    }
-    const std::vector<absl::string_view> numbers = absl::StrSplit(words[2], ':');
-    std::uint32_t major_device = 0;
-    std::uint32_t minor_device = 0;
-    if (numbers.size() == 2 && absl::SimpleAtoi(numbers[0], &major_device) &&
-        absl::SimpleAtoi(numbers[1], &minor_device)) {
-      devices.insert(makedev(major_device, minor_device));
+  for (const Mount& mount : ParseMounts(mountinfo)) {
+    if (std::find(kLocalTypes.begin(), kLocalTypes.end(), mount.type) != kLocalTypes.end()) {
+      devices.insert(mount.device);
     }
   }
   return devices;

@@ -146,6 +146,16 @@ void WarnOfDeferredStacks(std::uint64_t missing, SessionWriter* session) {
       " ms or a ring was full; they have the label StackCut"));
 }
 
+// Adds a warning about code whose files were not read. `refused` is the number of these files in
+// the capture.
+void WarnOfRefusedFiles(std::size_t refused, SessionWriter* session) {
+  if (refused == 0) return;
+  session->tracepoints().Warn(absl::StrCat(
+      refused,
+      " files of programs were not read, because their file systems are not known or may wait for "
+      "a user's process (FUSE); stacks may end at their code and have the label StackCut"));
+}
+
 // Minimum length, in ns, of the parts of time in which the rings are drained.
 constexpr std::uint64_t kSmallestPart = 10'000;
 
@@ -459,9 +469,10 @@ absl::Status Capture::Poll(absl::Duration timeout) {
       std::min(base::Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
   if (!streams_.empty()) wait = std::min(wait, StreamFeed::kEvery);
-  // The unwinder wakes the capture. The minimum keeps the capture from checking all the time
-  // whether an interval can end. The maximum keeps a ring from filling before the next check.
-  if (awaits_unwinding_) wait = std::clamp<std::uint64_t>(wait, 1'000'000, 10'000'000);
+  // The unwinder wakes the capture when stacks are ready; nothing announces deferred parts. The
+  // minimum keeps the capture from checking all the time whether an interval can end. The maximum
+  // keeps a ring from filling before the next check.
+  if (awaits_stacks_) wait = std::clamp<std::uint64_t>(wait, 1'000'000, 10'000'000);
   const bool is_woken = Wait(wait);
   std::uint64_t now = SessionClockNow();
   if (rings_ != nullptr) rings_->Serve();
@@ -475,22 +486,33 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   // time even if rings still fill, because requests to a daemon wait until this function returns.
   constexpr std::uint64_t kLongestDrain = 100'000'000;  // ns
   const std::uint64_t end = now + kLongestDrain;
-  while (now < end && IsWorthDraining() && !awaits_stacks_ && !awaits_unwinding_) {
+  while (now < end && IsWorthDraining() && !awaits_stacks_) {
     now = SessionClockNow();
     RETURN_IF_ERROR(Round(now, now - slack));
   }
   return absl::OkStatus();
 }
 
-std::uint64_t Capture::BeginStacks(std::uint64_t now) {
-  awaits_unwinding_ = false;
-  if (unwinder_ == nullptr) return now;
-  unwinder_->ClearWake();
-  if (perf_.rings().IsPressed()) {
-    unwinder_->GiveUp(now);
-    return now;
+std::uint64_t Capture::PrepareStacks(std::uint64_t now) {
+  const bool is_pressed = perf_.rings().IsPressed();
+  std::uint64_t ready = now;
+  if (perf_.defers_stacks()) {
+    ready = deferred_stacks_.Collect(now, [this](const auto& look) { perf_.rings().Peek(look); });
   }
-  std::uint64_t oldest = StackUnwinder::kNone;  // time of the first sample that waits for room
+  if (unwinder_ != nullptr) {
+    unwinder_->ClearWake();
+    if (is_pressed) {
+      unwinder_->GiveUp(now);
+    } else {
+      ready = std::min(ready, BeginToUnwind() - 1);
+    }
+  }
+  awaits_stacks_ = ready < now && !is_pressed;
+  return awaits_stacks_ ? std::max(ready, std::min(drained_, now)) : now;
+}
+
+std::uint64_t Capture::BeginToUnwind() {
+  std::uint64_t oldest = StackUnwinder::kNone;  // of the samples that wait for room
   CodeTracker* const code = tasks_.code();
   for (std::size_t cpu = 0; cpu < perf_.rings().cpus().size(); ++cpu) {
     perf_.rings().PeekOf(cpu, [&](const PerfRecord& record) {
@@ -501,23 +523,20 @@ std::uint64_t Capture::BeginStacks(std::uint64_t now) {
       if (!unwinder_->Begin(cpu, sample, timestamp, take)) oldest = std::min(oldest, timestamp);
     });
   }
-  oldest = std::min(oldest, unwinder_->FindOldest());
-  if (oldest > now) return now;
-  awaits_unwinding_ = true;
-  return std::max(oldest - 1, drained_);
+  return std::min(oldest, unwinder_->FindOldest());
 }
 
-void Capture::AwaitStacks() {
-  if (unwinder_ == nullptr) return;
+absl::Status Capture::AwaitStacks() {
   constexpr std::uint64_t kLongest = 2'000'000'000;
   std::uint64_t now = SessionClockNow();
   const std::uint64_t end = now + kLongest;
-  UpdateTasks();
-  for (; now < end; now = SessionClockNow()) {
-    BeginStacks(now);
-    if (!awaits_unwinding_) return;
-    perf_.rings().Wait(/*timeout_ms=*/10);
+  RETURN_IF_ERROR(Round(now, now));
+  while (awaits_stacks_ && now < end) {
+    perf_.rings().Wait(/*timeout_ms=*/1);
+    now = SessionClockNow();
+    RETURN_IF_ERROR(Round(now, now));
   }
+  return absl::OkStatus();
 }
 
 void Capture::AccountSkippedStacks() {
@@ -530,13 +549,12 @@ void Capture::AccountSkippedStacks() {
 absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
   UpdateTasks();
   LearnFromSamples();
-  now = CollectDeferredStacks(now);
   for (const auto& feed : streams_) {
     feed->SetFeeds(streams_.size());
     feed->Receive();
   }
   // Samples after this time wait for their stacks.
-  const std::uint64_t end = BeginStacks(now);
+  const std::uint64_t end = PrepareStacks(now);
   for (;;) {
     distributor_.FollowSinks(drained_);
     const std::uint64_t wanted = closing_ != 0 ? closing_ : NextLimit(now);
@@ -729,26 +747,6 @@ void Capture::LearnFromSamples() {
   });
 }
 
-std::uint64_t Capture::CollectDeferredStacks(std::uint64_t now) {
-  awaits_stacks_ = false;
-  if (!perf_.defers_stacks()) return now;
-  const std::uint64_t ready =
-      deferred_stacks_.Collect(now, [this](const auto& look) { perf_.rings().Peek(look); });
-  if (ready == now || perf_.rings().IsPressed()) return now;
-  awaits_stacks_ = true;
-  return std::max(ready, std::min(drained_, now));
-}
-
-absl::Status Capture::AwaitDeferredStacks() {
-  const std::uint64_t end = SessionClockNow() + DeferredStacks::kLongestWait;
-  for (std::uint64_t now = 0; awaits_stacks_ && now < end;) {
-    perf_.rings().Wait(/*timeout_ms=*/1);
-    now = SessionClockNow();
-    RETURN_IF_ERROR(Round(now, now));
-  }
-  return absl::OkStatus();
-}
-
 void Capture::DrainSamples(std::uint64_t limit) {
   counted_since_drained_ = false;
   perf_.rings().Drain(
@@ -846,16 +844,14 @@ absl::Status Capture::DrainForEnd(SessionWriter* session) {
   }
   const std::uint64_t end = SessionClockNow();
   if (sessions_.size() == 1) {
-    AwaitStacks();
-    RETURN_IF_ERROR(Round(end, end));
+    RETURN_IF_ERROR(AwaitStacks());
     // Services that have ended may have left more events than one round reads.
     for (int i = 0; i < kRoundsAtOnce && rings_ != nullptr && rings_->IsWorthDraining(); ++i) {
       const std::uint64_t now = SessionClockNow();
       RETURN_IF_ERROR(Round(now, now));
     }
-    RETURN_IF_ERROR(AwaitDeferredStacks());
     LearnFromSamples();
-    CollectDeferredStacks(SessionClockNow());
+    PrepareStacks(SessionClockNow());
     DrainSamples(PerfRing::kNoLimit);
   } else {
     session->EndAt(end);
@@ -885,6 +881,7 @@ SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* 
   if (status.ok()) writer->Finish(drained_);
   GiveBackRings();
   WarnOfDeferredStacks(deferred_stacks_.missing(), writer);
+  if (unwinder_ != nullptr) WarnOfRefusedFiles(unwinder_->refused_files(), writer);
   SessionSummary summary = writer->Summarize();
   if (summary.status.ok()) summary.status = status;
   summary.watches_registrations = attachments_.watches_registrations();

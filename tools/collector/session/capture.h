@@ -226,13 +226,6 @@ class Capture {
   absl::Status EndIntervals(std::uint64_t moment);
   void UpdateTasks();
   void DrainSamples(std::uint64_t limit);
-  // Reads the user parts of stacks that the kernel has deferred. Returns the time up to which the
-  // rings can be drained, in ns: `now`, or an earlier time before which no sample waits for its
-  // user part.
-  std::uint64_t CollectDeferredStacks(std::uint64_t now);
-  // Drains the rings until no sample waits for its user part, for at most
-  // DeferredStacks::kLongestWait.
-  absl::Status AwaitDeferredStacks();
   void WriteSample(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
     if (sample.kind == SampleRecord::Kind::kEvent) [[likely]] {
       distributor_.Write(cpu, sample, timestamp);
@@ -240,12 +233,16 @@ class Capture {
       off_cpu_.Add(cpu, sample, timestamp);
     }
   }
-  // Begins to unwind the stacks of all waiting samples that have a copy of the stack. Returns the
-  // time up to which the samples can be drained, which is at most `now`. Gives up stacks if a ring
-  // is more than half full.
-  std::uint64_t BeginStacks(std::uint64_t now);
-  // Waits until the stacks of all waiting samples are unwound, for at most 2 s.
-  void AwaitStacks();
+  // Reads the user parts of stacks that the kernel has deferred, and begins to unwind the stacks of
+  // all waiting samples that have a copy of the stack. Returns the time up to which the rings can
+  // be drained, in ns: `now`, or an earlier time before which no sample waits for its stack. If a
+  // ring is more than half full, gives up the stacks that samples wait for.
+  std::uint64_t PrepareStacks(std::uint64_t now);
+  // Begins to unwind the waiting samples. Returns the timestamp of the oldest sample that is not
+  // unwound; StackUnwinder::kNone if there is none.
+  std::uint64_t BeginToUnwind();
+  // Drains the rings until no sample waits for its stack, for at most 2 s.
+  absl::Status AwaitStacks();
   // Records in the accounts of the sessions how many stacks were given up.
   void AccountSkippedStacks();
   // Passes all waiting samples to Distributor::Learn, if the capture records events of .NET.
@@ -274,14 +271,13 @@ class Capture {
   Attachments attachments_;
   OffCpuTracker off_cpu_;
   DeferredStacks deferred_stacks_;
-  bool awaits_stacks_ = false;  // whether the last Round left samples that wait for a user part
+  bool awaits_stacks_ = false;  // whether the last Round left samples that wait for their stacks
   // Index, in the Distributor, of the capture thread that contains the times without a CPU. Its
   // events are of all CPUs, in the order of time. No value before the first session that records
   // such times.
   std::optional<std::size_t> off_cpu_index_;
   std::unique_ptr<RingFeed> rings_;                   // null: the socket is not open
   std::unique_ptr<StackUnwinder> unwinder_;           // null: no stacks are unwound
-  bool awaits_unwinding_ = false;                     // samples wait in the rings for their stacks
   std::vector<std::unique_ptr<StreamFeed>> streams_;  // feeds of the sessions that have any
   bool awaits_delivery_ = false;                      // GiveBackRings waits for outputs
   std::vector<CgroupFolder> cgroups_;

@@ -1,46 +1,12 @@
 #include "tools/collector/unwind/module_cache.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <string>
 #include <utility>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "tools/elf/vdso.h"
 
 namespace collector {
-namespace {
-
-constexpr char kVdso[] = "[vdso]";
-
-// Opens the file of a mapping. Returns no value if the file cannot be opened, or if it may not be
-// the file that the process has mapped.
-std::optional<elf::ElfFile> OpenFile(std::uint32_t pid, const CodeMapping& mapping) {
-  const std::string& path = mapping.file->path;
-  if (path == kVdso) return elf::ReadVdso(mapping.last - mapping.first + 1);
-  // Memory without a file has names like "//anon" and "[heap]".
-  if (!path.starts_with('/') || path.starts_with("//")) return std::nullopt;
-  const std::string& build_id = mapping.file->build_id;
-  // This link leads to the mapped file, whatever its path is by now. The kernel permits it to
-  // processes with CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
-  absl::StatusOr<elf::ElfFile> mapped = elf::ElfFile::Open(
-      absl::StrFormat("/proc/%d/map_files/%x-%x", pid, mapping.first, mapping.last + 1));
-  if (mapped.ok() && (build_id.empty() || mapped->build_id() == build_id))
-    return *std::move(mapped);
-  // The process determines what is at the path, so root takes only a file with the right build id.
-  // Another user can read only files that it may read anyway.
-  if (build_id.empty() && geteuid() == 0) return std::nullopt;
-  for (const std::string& place : {absl::StrCat("/proc/", pid, "/root", path), path}) {
-    absl::StatusOr<elf::ElfFile> file = elf::ElfFile::Open(place);
-    if (file.ok() && (build_id.empty() || file->build_id() == build_id)) return *std::move(file);
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::optional<elf::FrameRules> Module::Find(std::uint64_t offset, std::size_t* budget) const {
   for (const elf::ElfFile::CodeSegment& segment : code) {
@@ -84,11 +50,11 @@ const Module* ModuleCache::Find(std::uint32_t pid, const CodeMapping& mapping) {
   if (known_.size() >= kMaxMappings) known_.clear();
   Known& known = known_[mapping.id];
   known = {std::nullopt, pid};
-  const std::optional<elf::ElfFile> file = OpenFile(pid, mapping);
+  const std::optional<elf::ElfFile> file = files_.Open(pid, mapping);
   struct stat facts = {};
   if (!file || fstat(file->fd(), &facts) != 0) return nullptr;
   // Each copy of the vdso has its own inode.
-  const bool is_vdso = mapping.file->path == kVdso;
+  const bool is_vdso = mapping.file->path == elf::kVdso;
   known.key = is_vdso
                   ? FileKey{}
                   : FileKey{facts.st_dev, facts.st_ino, static_cast<std::uint64_t>(facts.st_size),

@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "tools/collector/identity/code_tracker.h"
+#include "tools/collector/unwind/mapped_files.h"
 #include "tools/elf/call_frames.h"
 #include "tools/elf/elf_file.h"
 
@@ -26,12 +27,8 @@ struct Module {
 };
 
 // The modules of all processes. The least recently used modules are dropped above the limits, and
-// read again when they are needed. Not thread-safe.
-//
-// The files are those of other processes, so they may be hostile. Only regular files are read, and
-// only if they are the files that the process executes: the process has the file mapped, or the
-// file has the build id that the kernel reported for the mapping. Nothing of a file becomes a part
-// of a trace except the addresses of frames.
+// read again when they are needed. Nothing of a file becomes a part of a trace except the addresses
+// of frames. Not thread-safe, except refused().
 class ModuleCache {
  public:
   struct Limits {
@@ -48,6 +45,9 @@ class ModuleCache {
 
   std::size_t size() const { return modules_.size(); }
   std::size_t bytes() const { return bytes_; }
+  // Number of files that were not read because of their file systems (MappedFiles::refused). Any
+  // thread may call it.
+  std::size_t refused() const { return files_.refused(); }
 
  private:
   // Identifies the contents of a file. The build id is not sufficient, because any user can make a
@@ -70,6 +70,7 @@ class ModuleCache {
   const Module* Add(const FileKey& key, const elf::ElfFile& file);
 
   const Limits limits_;
+  MappedFiles files_;
   std::list<Entry> entries_;  // the most recently used entry is the first
   absl::flat_hash_map<FileKey, std::list<Entry>::iterator> modules_;
   absl::flat_hash_map<std::uint64_t, Known> known_;  // by id of the mapping

@@ -66,7 +66,6 @@ void StackUnwinder::ClearWake() {
 void StackUnwinder::Run(std::promise<pid_t> tid) {
   tid.set_value(gettid());
   pthread_setname_np(pthread_self(), "unwind");
-  ModuleCache modules;
   // The caller is woken when all stacks are unwound, and after this number of stacks.
   constexpr std::size_t kWakeEvery = 64;
   std::size_t done = 0;
@@ -83,7 +82,7 @@ void StackUnwinder::Run(std::promise<pid_t> tid) {
       const std::uint32_t pid = job->state.pid;
       job->is_whole = WalkStack(
           job->state, *job->code, max_frames_,
-          [&modules, pid](const CodeMapping& mapping) { return modules.Find(pid, mapping); },
+          [this, pid](const CodeMapping& mapping) { return modules_.Find(pid, mapping); },
           &job->frames);
     } else {
       job->frames.push_back(pc);

@@ -94,6 +94,8 @@ class StackUnwinder {
   };
   // Returns the samples that were skipped since the last call.
   Skipped TakeSkipped() { return std::exchange(skipped_, {}); }
+  // Returns the number of files that were not read because of their file systems (MappedFiles).
+  std::size_t refused_files() const { return modules_.refused(); }
 
  private:
   // CPU, timestamp and tid of a sample.
@@ -122,6 +124,8 @@ class StackUnwinder {
   std::size_t bytes_ = 0;               // size of the copies of stacks in jobs_
   std::vector<std::uint64_t> entries_;  // the stack of the last Complete
   Skipped skipped_;
+
+  ModuleCache modules_;  // used by the thread that unwinds, except refused()
 
   std::mutex mutex_;
   std::condition_variable changed_;

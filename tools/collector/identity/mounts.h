@@ -1,0 +1,28 @@
+// Reads the mounted file systems of a process.
+#ifndef TOOLS_COLLECTOR_IDENTITY_MOUNTS_H_
+#define TOOLS_COLLECTOR_IDENTITY_MOUNTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace collector {
+
+// Maximum bytes of a /proc/PID/mountinfo that are read.
+inline constexpr std::size_t kMaxMountinfo = std::size_t{16} << 20;
+
+// A line of /proc/PID/mountinfo.
+struct Mount {
+  std::uint64_t id = 0;
+  std::uint64_t device = 0;  // of the file system, as makedev(3) makes it
+  std::string type;          // of the file system, such as "ext4" or "fuse.sshfs"
+};
+
+// Parses the text of /proc/PID/mountinfo. Skips malformed lines.
+std::vector<Mount> ParseMounts(std::string_view mountinfo);
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_IDENTITY_MOUNTS_H_
