@@ -365,7 +365,8 @@ class SymbolsTest(unittest.TestCase):
     @unittest.skipUnless(ctypes.util.find_library("debuginfod"), "libdebuginfod is not installed")
     def test_a_debuginfod_server_that_sends_garbage_adds_no_names(self):
         def send(connection, ended):
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n" + bytes(range(250)) * 16)
+            # Requests for other files, such as libc if its symbols are not installed, must not use this connection.
+            connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4000\r\n\r\n" + bytes(range(250)) * 16)
             ended.wait()
 
         self.check_bad_server(send, "sent a file that is not the one with this build id; delete /.*/cache/")
