@@ -351,7 +351,8 @@ class StacksTest(unittest.TestCase):
         mounted = self.folder / "mounted"
         mounted.mkdir()
         with fuse_file.FuseFile(mounted, "caller", (self.folder / "caller").read_bytes()) as server:
-            program = subprocess.Popen(server.path)
+            # A shell executes the file: Popen would wait for the file with the lock that the server's thread needs.
+            program = subprocess.Popen(["sh", "-c", 'exec "$0"', server.path])
             self.addCleanup(program.wait)
             self.addCleanup(program.kill)
             options = ["-e", CALL, "--stacks=dwarf", "--no-symbols", "--pid", str(program.pid)]

@@ -8,7 +8,7 @@ NOBODY = 65534
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
 # Runs a command in a separate mount namespace without tracefs.
 WITHOUT_TRACEFS = ["unshare", "--mount", "sh", "-c",
-                   "umount -l /sys/kernel/tracing; umount -l /sys/kernel/debug; exec \"$@\"", "sh"]
+                   "umount --all --lazy --types tracefs,debugfs; exec \"$@\"", "sh"]
 
 
 def check_failure(test, command, pattern, status=1, stdout=subprocess.DEVNULL):
