@@ -1,4 +1,4 @@
-"""Lets Meson run pytest with its protocol for GoogleTest, so that its report has every case."""
+"""Lets Meson run pytest through Meson's protocol for GoogleTest, so that Meson's report has every case."""
 
 
 def pytest_addoption(parser):

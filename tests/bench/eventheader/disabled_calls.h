@@ -17,7 +17,7 @@ extern "C" {
 void WriteDisabled(std::int32_t number, std::int32_t status, std::string_view path);
 // The arguments are not loaded unless the event is enabled.
 void WriteDisabledByMacro(const Request& request);
-// Like WriteDisabledByMacro, with the fields of the event written in place.
+// Like WriteDisabledByMacro, with EVENTHEADER_EVENT, which also defines the event.
 void WriteDisabledByCxx17(const Request& request);
 }
 

@@ -110,12 +110,13 @@ class FakeService : public control::Service {
   }
 
  private:
-  // Sends from a separate thread as long as the socket accepts data, and then sends the end.
+  // Sends the text from a separate thread as long as the socket accepts data. The destructor sends
+  // FakeService::tail_end.
   class FakeTail : public control::Tail {
    public:
     FakeTail(FakeService* service, base::UniqueFd socket, std::string text)
         : service_(service), socket_(std::move(socket)), thread_([this, text = std::move(text)] {
-            ++service_->tails;  // Before other threads can access it.
+            ++service_->tails;  // before the text is sent, so that its reader sees the count
             SendAll(text);
           }) {}
     ~FakeTail() override {

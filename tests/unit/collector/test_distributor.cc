@@ -480,7 +480,8 @@ TEST_F(DistributorTest, NoLossCountsTwiceWhenATracepointIsAddedOrRemoved) {
       distributor_
           .AddTracepoint(kSecondTracepoint, "user_events", "P_L4K2", EventHeaderFormat(8, "P_L4K2"))
           .ok());
-  distributor_.LostInPlace(0, 17);  // 2 of the ones before, 10 of the two tracepoints.
+  // The ring has lost 12 more events: 2 of them were counted above, and 10 are counted below.
+  distributor_.LostInPlace(0, 17);
   EXPECT_EQ(session->stats().lost, 7u);
   distributor_.CountLost(0, kFirstTracepoint, 6, {});
   distributor_.CountLost(0, kSecondTracepoint, 4, {});

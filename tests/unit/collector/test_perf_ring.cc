@@ -66,7 +66,7 @@ TEST(PerfRing, KnowsHowFullItMayHaveBeen) {
     if (fake.control()->data_head < 50 * kSampleSize) fake.PutSample(21, 21);
   });
   EXPECT_EQ(ring.TakeFullest(), 2 * kSampleSize);
-  // The maximum of several reads counts, also for records out of order.
+  // TakeFullest() returns the maximum of several reads. Records out of order count too.
   Drain(&ring, kAll);
   fake.PutSample(40, 40);
   fake.PutSample(30, 30);

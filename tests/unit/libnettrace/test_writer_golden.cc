@@ -454,7 +454,7 @@ TEST_F(WriterGolden, ASectionBeginsWithTheFirstIdsAndNumbers) {
   EXPECT_TRUE(absl::IsInvalidArgument(Write(1, 1, 3)));
   ASSERT_EQ(*writer().AddMetadata(testing::SmallMetadata(1)), MetadataId{1});
   ASSERT_EQ(*writer().AddThread({}), ThreadIndex{1});
-  EXPECT_TRUE(absl::IsInvalidArgument(Write(1, 1, 1)));  // An id of the section before.
+  EXPECT_TRUE(absl::IsInvalidArgument(Write(1, 1, 1)));  // The time is before the section.
   ASSERT_OK(Write(1, 1, 3));
   ExpectGolden();
   ExpectEvent(1, 1, 1, 1);

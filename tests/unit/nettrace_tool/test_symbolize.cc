@@ -214,7 +214,7 @@ class SymbolizeTest : public ::testing::Test {
     return text;
   }
 
-  // Returns the SymbolMetadata of the descriptions of files.
+  // Returns the SymbolMetadata of each mapped file that the trace describes.
   std::vector<std::string> Descriptions() const {
     auto reader = *nettrace::Reader::Open(*nettrace::FdSource::Open(Trace()));
     std::vector<std::string> found;

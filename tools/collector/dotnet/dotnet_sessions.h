@@ -71,7 +71,8 @@ struct DotnetOptions {
   // are asked; empty: all. Ignored with `pids`.
   std::vector<std::string> cgroups;
   std::string folder = "/tmp";  // folder of the sockets, in the root directory of each process
-  // Maximum time from a request to its reply, and from the end of a session to that of its process.
+  // Maximum time from a request to its reply, and from the end of a session to the exit of its
+  // process.
   absl::Duration reply_within = absl::Seconds(10);
   // Maximum number of processes that are asked at the same time.
   std::size_t max_processes = DotnetReport::kMaxProcesses;

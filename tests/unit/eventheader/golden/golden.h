@@ -77,7 +77,7 @@ class GoldenBytes : public ::testing::Test {
     EXPECT_EQ(Take(), bytes) << "dynamic event";
   }
   void UntypedStruct(Arity arity, std::string_view golden, std::string_view json);
-  // Returns an event whose metadata is "E", "f" and the definition.
+  // Returns the event "E" with one field "f", whose definition and payload are in `golden`.
   static std::string Bytes(std::string_view golden);
 
  private:

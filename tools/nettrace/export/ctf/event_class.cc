@@ -62,8 +62,8 @@ bool IsFixedArray(const Type& type) {
   return type.code == TypeCode::kFixedLengthArray && type.count > 0;
 }
 
-// Formats `number` as an integer of type `code`. A negative number is in two's complement, of 64
-// bits or of the bits of the type. Returns nullopt if the number is out of range.
+// Formats `number` as a decimal integer of type `code`. A negative number is in two's complement
+// and has either 64 bits or only the bits of the type. Returns nullopt if it is out of range.
 std::optional<std::string> IntegerText(TypeCode code, std::uint64_t number) {
   const unsigned bits = IntegerBits(code);
   if (nettrace::internal::IsSigned(code)) {
