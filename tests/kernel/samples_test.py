@@ -204,7 +204,11 @@ class SamplesTest(unittest.TestCase):
         events, work = self.record_times_of_process(self.folder / "dwarf" / "work", "--stacks=dwarf")
         # rest(), recurse() DEPTH + 1 times, main() and _start()
         self.check_off_cpu(events, work, frames=(DEPTH + 4,))
-        ends = {event["frames"][-1].split("+")[0] for event in events if event["name"] == "cswitch" and event["thread"] == "work"}
+        switches = [event for event in events if event["name"] == "cswitch" and event["thread"] == "work"]
+        whole = [event for event in switches if "StackCut" not in event.get("labels", {})]
+        # The thread may have been switched out while it executed the program: the code of the shell was no longer mapped.
+        self.assertGreaterEqual(len(whole), len(switches) - 1)
+        ends = {event["frames"][-1].split("+")[0] for event in whole}
         self.assertLessEqual(ends, {"work!_start", "ld-linux-x86-64.so.2!_start"})
 
     def test_lost_switches_cause_no_times_without_a_cpu(self):

@@ -103,7 +103,7 @@ std::optional<stacks::Format> StacksFormat(const ExportArguments& arguments) {
 void PrintLostStacks(const ExportArguments& arguments, std::uint64_t stacks) {
   const bool has_addresses = IsCtf(arguments) || IsOtlp(arguments);
   absl::FPrintF(stderr,
-                "nettrace export: %s: %s with a stack: %s has %s; folded, speedscope and pprof "
+                "nettrace export: %s: %s with a stack, but %s has %s; folded, speedscope and pprof "
                 "have the stacks with the names of functions\n",
                 arguments.input->Name(), base::Counted(stacks, "event"), arguments.format,
                 has_addresses ? "only the addresses" : "no stacks");

@@ -195,7 +195,7 @@ void AddImport(CLI::App& app, int* exit_code) {
       ->check(CLI::IsMember({"ctf", "fxt"}));
   command
       ->add_option("input", arguments->input,
-                   "A directory for ctf; a file, or - for standard input, for fxt")
+                   "For ctf, a directory; for fxt, a file, or - for standard input")
       ->required();
   command->add_option("-o,--output", arguments->output, "File to write")->required();
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });

@@ -96,7 +96,7 @@ class ExportTest(unittest.TestCase):
     def test_other_exports_report_that_they_have_no_stacks(self):
         with_stack = sum("stack" in event for event in commands.dump(ARGS.nettrace, self.trace))
         for to in ("json", "fxt", "csv", "parquet"):
-            self.assertIn(f"{with_stack} events with a stack: {to} has no stacks;",
+            self.assertIn(f"{with_stack} events with a stack, but {to} has no stacks;",
                           self.export(self.trace, "-o", self.out, to=to))
         self.assertIn("ctf has only the addresses;", self.export(self.trace, "-o", self.folder / "ctf", to="ctf"))
         long_file(self.trace, 1)

@@ -49,7 +49,7 @@ std::string WhyNoHeader(std::string_view line) {
   }
   const std::string_view value = line.substr(colon + 1);
   if (Trim(value).empty() || !std::all_of(value.begin(), value.end(), IsOfValue)) {
-    return "the header has no value, or control characters; write \"Name: value\"";
+    return "the header has no value or contains control characters; write \"Name: value\"";
   }
   const bool is_own = std::any_of(kOwnHeaders.begin(), kOwnHeaders.end(), [&](auto own) {
     return absl::EqualsIgnoreCase(Absl(name), Absl(own));
