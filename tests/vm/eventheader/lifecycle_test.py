@@ -52,7 +52,8 @@ class Puppet:
 @contextlib.contextmanager
 def following(remedy):
     """Sets the modes and owners of tracefs as the file that `remedy` names sets them at boot, but for the group of the
-    user `nobody` instead of user_events. Restores them at the end of the block. `remedy` is that of EACCES."""
+    user `nobody` instead of user_events. Restores them at the end of the block. `remedy` is what the library advises after
+    the error EACCES."""
     installed = re.search(r"/usr/lib/tmpfiles\.d/(\S+)", remedy).group(1)
     assert installed == "user_events.conf", remedy
     try:
