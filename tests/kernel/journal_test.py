@@ -196,7 +196,7 @@ class JournalTest(unittest.TestCase):
         # journald writes an entry whenever it deletes files.
         self.assertGreaterEqual(self.summary["events"] - others + lost, total + 1)
         self.assertLessEqual(self.summary["events"] - others + lost, total + 50)
-        self.assertIn("of journal:deleted", self.said)
+        self.assertIn("of tracepoint journal:deleted", self.said)
 
     def test_reads_a_journal_in_another_folder(self):
         with self.journald():

@@ -404,7 +404,8 @@ void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited
   constexpr std::size_t kShown = 3;
   if (counts.size() > kShown) counts.resize(kShown);
   for (const auto& [count, tracepoint] : counts) {
-    absl::FPrintF(stderr, "  lost: %u of %s\n", count, base::Printable(tracepoint));
+    absl::FPrintF(stderr, "  lost: %s of tracepoint %s\n", base::Counted(count, "event"),
+                  base::Printable(tracepoint));
   }
 }
 
