@@ -70,8 +70,7 @@ __attribute__((noinline)) int recurse(int n) {
 int main(void) { return recurse(%d); }
 """
 
-# Calls getppid from a signal handler. The signals interrupt a loop that calls a small function, so that many of them arrive
-# at the first instruction of a function.
+# Calls getppid from a signal handler. The signals interrupt a loop that calls a small function.
 INTERRUPTED = r"""
 #include <signal.h>
 #include <sys/syscall.h>
@@ -94,6 +93,43 @@ int main(void) {
   signal(SIGALRM, handle);
   setitimer(ITIMER_REAL, &every, 0);
   return spin() == 1;
+}
+"""
+
+# Calls getppid from a handler of SIGILL, which the first instruction of trap() causes. No byte is between trap() and the
+# function before it.
+TRAPPED = r"""
+#define _GNU_SOURCE
+#include <signal.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#define TRAP "ud2"
+#define NEXT(context) ((context)->uc_mcontext.gregs[REG_RIP] += 2)
+#elif defined(__aarch64__)
+#define TRAP "udf #0"
+#define NEXT(context) ((context)->uc_mcontext.pc += 4)
+#endif
+void trap(void);
+__asm__(".text\n"
+        ".type before, %function\n"
+        "before: .cfi_startproc\n nop\n nop\n nop\n ret\n .cfi_endproc\n"
+        ".size before, . - before\n"
+        ".globl trap\n"
+        ".type trap, %function\n"
+        "trap: .cfi_startproc\n" TRAP "\n ret\n .cfi_endproc\n"
+        ".size trap, . - trap\n");
+static void handle(int signal, siginfo_t* info, void* context) {
+  (void)signal, (void)info;
+  syscall(SYS_getppid);
+  NEXT((ucontext_t*)context);
+}
+int main(void) {
+  struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO};
+  sigaction(SIGILL, &action, 0);
+  for (int i = 0; i < 10; ++i) trap();
+  return 0;
 }
 """
 
@@ -334,10 +370,19 @@ class StacksTest(unittest.TestCase):
         stacks = collections.Counter(" ".join("libc" if frame.startswith("libc.") else re.sub(r"interrupted!|\+.*", "", frame)
                                               for frame in event["frames"]) for event in events)
         for stack in stacks:
-            # The handler returns by a function of libc. The name of a caller is that of the byte before its address, so a
-            # thread that was interrupted at the first instruction of leaf() may seem to be in the function before it.
-            self.assertRegex(stack, r"^libc handle libc (\w+ )?spin main( libc)+ _start$", stacks)
+            # The handler returns by a function of libc.
+            self.assertRegex(stack, r"^libc handle libc (leaf )?spin main( libc)+ _start$", stacks)
         self.assertTrue(any(" leaf " in stack for stack in stacks), stacks)
+
+    def test_dwarf_stacks_name_a_function_that_was_interrupted_at_its_first_instruction(self):
+        self.compile("trapped", TRAPPED, "-fomit-frame-pointer")
+        events = self.calls_of(self.record("-e", CALL, "--stacks=dwarf", "--", "./trapped"), "trapped")
+        self.assertEqual(len(events), 10)
+        for event in events:
+            own = [frame for frame in event["frames"] if frame.startswith("trapped!")]
+            self.assertEqual([re.sub(r"trapped!|\+.*", "", frame) for frame in own], ["handle", "trap", "main", "_start"])
+            # The address is the one after the first byte, as a return address is after the call.
+            self.assertEqual(own[1], "trapped!trap+0x1")
 
     def test_dwarf_stacks_go_through_the_vdso(self):
         self.compile("clock", CLOCK, "-fomit-frame-pointer")

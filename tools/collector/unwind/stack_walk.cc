@@ -32,7 +32,13 @@ class Walker {
   // Replaces the registers with those of the caller. Returns kEnd if there is no caller, and
   // kUnknown if the caller cannot be found.
   Step Up();
-  std::uint64_t pc() const { return pc_; }
+  // Returns the address of the frame for the stack. Programs that show a stack take each address
+  // but the first for a return address, and look up the byte before it. Therefore, the address of
+  // an interrupted frame is the one after its program counter.
+  std::uint64_t FrameAddress() const { return is_exact_ && !is_innermost_ ? pc_ + 1 : pc_; }
+  // Returns whether the frame before the last Up() was a return address to the first instruction of
+  // the code that ends a signal handler. No call is before it.
+  bool has_left_signal_code() const { return has_left_signal_code_; }
 
  private:
   using Registers = std::array<std::optional<std::uint64_t>, elf::kFrameRegisters>;
@@ -74,6 +80,8 @@ class Walker {
   // Whether pc_ is not a return address: that of the innermost frame, or of a frame that a signal
   // interrupted.
   bool is_exact_ = true;
+  bool is_innermost_ = true;
+  bool has_left_signal_code_ = false;
   std::size_t budget_ = kWalkBudget;
 };
 
@@ -102,6 +110,7 @@ std::optional<std::uint64_t> Walker::Apply(const FrameRule& rule, std::size_t nu
 }
 
 Walker::Step Walker::Up() {
+  has_left_signal_code_ = false;
   const std::uint64_t address = is_exact_ ? pc_ : pc_ - 1;
   const CodeMapping* const mapping = FindMapping(address);
   if (mapping == nullptr) return Step::kUnknown;
@@ -164,7 +173,9 @@ Walker::Step Walker::Finish(const Registers& caller, std::optional<std::uint64_t
   registers_[kStackPointer] = sp;
   registers_[kProgramCounter] = pc;
   pc_ = pc;
+  has_left_signal_code_ = is_signal && !is_exact_;
   is_exact_ = is_signal;
+  is_innermost_ = false;
   return FindMapping(is_exact_ ? pc_ : pc_ - 1) == nullptr ? Step::kUnknown : Step::kCaller;
 }
 
@@ -175,8 +186,10 @@ bool WalkStack(const ThreadState& thread, const CodeSnapshot& code, std::size_t 
   Walker walker(thread, code, find_module);
   for (;;) {
     if (frames->size() >= max_frames) return false;
-    frames->push_back(walker.pc());
-    switch (walker.Up()) {
+    frames->push_back(walker.FrameAddress());
+    const Walker::Step step = walker.Up();
+    if (walker.has_left_signal_code()) ++frames->back();
+    switch (step) {
       case Walker::Step::kCaller:
         break;
       case Walker::Step::kEnd:

@@ -34,6 +34,10 @@ inline constexpr std::size_t kWalkBudget = 65536;
 // start of a program or a thread. Otherwise, the stack is cut: the copy is too short, the code of a
 // frame is not known, or the maximum is reached. `code` are the mappings of the process.
 //
+// The address of a caller is a return address. The address of a frame that a signal interrupted,
+// and of the code that ends the signal's handler, is increased by one: readers look up the byte
+// before the address of a caller, which is then in the instruction that runs next.
+//
 // The rules of a frame come from the file of its code. Code without rules, such as that of JIT
 // compilers, is assumed to have frame pointers; its caller must then be in mapped code.
 // `find_module` returns the file of a mapping, or null; the result must be valid until the next
