@@ -9,7 +9,7 @@ namespace bench {
 // Returns the instructions that the calling thread executes in `body`, without those of the kernel
 // and of the vDSO, which reads the clock: their number varies. A forked process traces the thread,
 // so `body` runs a thousand times slower than otherwise. Returns a negative number if this process
-// must not be traced.
+// cannot be traced.
 double CountInstructions(const std::function<void()>& body);
 
 }  // namespace bench

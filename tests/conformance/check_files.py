@@ -18,7 +18,8 @@ import reader
 
 
 def dump(nettrace, file):
-    # TraceEvent does not know EventHeader's formats, and shows the events that a recorder adds among the others.
+    # TraceEvent shows values without EventHeader's formats (--raw). It also shows the events about processes and the
+    # account, which dump leaves out by default.
     return list(commands.dump(nettrace, file, "--raw", "--processes", "--account"))
 
 
@@ -56,7 +57,7 @@ def main():
     parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE")
     args = parser.parse_args()
     if unknown := set(args.allow) - set(comparison.QUIRKS):
-        parser.error(f"--allow: there is no {', '.join(sorted(unknown))}")
+        parser.error(f"--allow: unknown quirk {', '.join(sorted(unknown))}")
     command = reader.build(args.reader)
     return all([report(file, check(args.nettrace, command, file, args.allow, args.own_ids)) for file in args.files])
 

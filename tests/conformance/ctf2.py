@@ -106,7 +106,7 @@ def _object(pairs):
 
 
 def _constant(text):
-    raise Error(f"metadata: {text} is no JSON")
+    raise Error(f"metadata: {text} is not JSON")
 
 
 class Metadata:
@@ -270,8 +270,8 @@ class Metadata:
         path, origin = location["path"], location.get("origin")
         need(path[-1] is not None, "a location ends in a parent")
         need(origin is None or origin in self.roots, f"a location begins in a {origin}, which is not there yet")
-        # From the root to the structure that is reached, each with the member being decoded, or None if all are
-        # decoded.
+        # A chain has the structures from the root to the one that the path has reached. Each is a pair: the structure,
+        # and the member that is being decoded, or None if all members are decoded.
         chains = [opened if origin is None else opened[:1] if origin == place else [(self.roots[origin], None)]]
         for element in path[:-1]:
             chains = [chain for before in chains for chain in _step(before, element, opened)]
@@ -300,14 +300,15 @@ def _decoded(step, name):
 
 
 def _step(chain, element, opened):
-    """Returns the chains that an element of a path leads to."""
+    """Returns the chains (see _locate) to which `element` of a path extends `chain`."""
     if element is None:
         need(len(chain) > 1, "a location leads to the parent of a root")
         return [chain[:-1]]
-    if element == chain[-1][1] and len(opened) > len(chain):  # A structure around the class itself.
+    if element == chain[-1][1] and len(opened) > len(chain):  # a structure that contains the class
         return [opened[:len(chain) + 1]]
     inner = _decoded(chain[-1], element)
-    need(all(one["type"] == "structure" for one in inner), f"a location goes on in {element!r}, which is no structure")
+    need(all(one["type"] == "structure" for one in inner),
+         f"a location continues in {element!r}, which is not a structure")
     return [[*chain, (one, None)] for one in inner]
 
 
@@ -440,7 +441,7 @@ class Fields:
         while nul > 0 and (nul - begin) % unit:
             nul = self.data.find(bytes(unit), nul + 1, end)
         if length is None:
-            need(nul >= 0, "a text goes on after the packet's content")
+            need(nul >= 0, "a text extends past the packet's content")
             self._skip(8 * (nul + unit - begin))
         try:
             return self.data[begin:end if nul < 0 else nul].decode(encoding)
@@ -518,7 +519,7 @@ class DataStream:
         need(total % 8 == 0, f"a packet of {total} bits")
         need(fields.position <= content, f"the content, {content} bits, ends within the packet's context")
         need(content <= total, f"the content, {content} bits, is longer than the packet, {total} bits")
-        need(total <= fields.limit, f"the packet, {total} bits, goes on after the end of the file")
+        need(total <= fields.limit, f"the packet, {total} bits, extends past the end of the file")
         fields.limit = content
         packet = self._head(stream, roles, fields, total // 8, context)
         self._check_loss(packet)

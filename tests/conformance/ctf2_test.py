@@ -339,7 +339,7 @@ METADATA = {
     "not UTF-8": (b'\x1e{"type": "preamble", "version": 2, "attributes": {"\xff": 1}}\n', "fragment 0: 'utf-8' codec"),
     "no JSON": (b"\x1e{]\n", "fragment 0: Expecting"),
     "two texts": (b'\x1e{"type": "preamble", "version": 2}{}\n', "Extra data"),
-    "NaN": (b'\x1e{"type": "preamble", "version": 2, "attributes": {"a": NaN}}\n', "NaN is no JSON"),
+    "NaN": (b'\x1e{"type": "preamble", "version": 2, "attributes": {"a": NaN}}\n', "NaN is not JSON"),
     "a name twice": (b'\x1e{"type": "preamble", "version": 2, "version": 2}\n', "a name is there twice"),
     "no object": (b"\x1e[]\n", r"fragment 0: \$: \[\] is not of type 'object'"),
     "no type": (change("event", "type"), r"\$: 'type' is a required property"),
@@ -434,11 +434,11 @@ METADATA = {
     "itself": (payload(x=blob(["x"])), "not decoded yet"),
     "in itself": (payload(x=blob(["x", "n"])), "not decoded yet"),
     "above the root": (payload(n=NUMBER, x=blob([None, "n"], origin=None)), "the parent of a root"),
-    "in a number": (payload(n=NUMBER, x=blob(["n", "n"])), "in 'n', which is no structure"),
-    "in one option only": (payload(**TWO, x=blob(["v", "m"])), "in 'v', which is no structure"),
+    "in a number": (payload(n=NUMBER, x=blob(["n", "n"])), "in 'n', which is not a structure"),
+    "in one option only": (payload(**TWO, x=blob(["v", "m"])), "in 'v', which is not a structure"),
     "into another array": (payload(a={
         "type": "static-length-array", "length": 1, "element-field-class": structure({"n": NUMBER})},
-        x=blob(["a", "n"])), "in 'a', which is no structure"),
+        x=blob(["a", "n"])), "in 'a', which is not a structure"),
     "a signed length": (payload(n=SIGNED_NUMBER, x=blob(["n"])), "leads to fixed-length-signed-integer"),
     "a boolean selector of a variant": (payload(n=FLAG, x=variant("n", [option(0, 1, NUMBER)])),
                                         "of a variant leads to fixed-length-boolean"),
@@ -457,8 +457,8 @@ METADATA = {
         option(0, 1, NUMBER, name="a"), option(2, 3, NUMBER, name="a")])), "an option is there twice"),
 }
 
-# Wrong data streams of a trace: what is wrong with each, and the message of the error. None: the metadata of the
-# others.
+# Wrong data streams, by what is wrong: the metadata (None: that of the other tests), the stream, and the message of the
+# error.
 DATA = {
     "no magic number": (None, packet(magic=1), "no magic number"),
     "another UUID": (None, packet(uuid=bytes(16)), "the UUID is not that of the metadata"),
@@ -466,7 +466,7 @@ DATA = {
     "two data streams": (None, packet() + packet(stream=1, begin=200), "packets of several data streams"),
     "nothing": (None, b"", "one packet or more"),
     "a cut header": (None, packet()[:20], r"8 bits go on after the packet's content"),
-    "a cut packet": (None, packet(event(150))[:-1], "goes on after the end of the file"),
+    "a cut packet": (None, packet(event(150))[:-1], "extends past the end of the file"),
     "more than the packet": (None, packet(event(150)) + b"\0", "packet 1 at 82, bit 0: 32 bits go on"),
     "a long content": (None, packet(content=600, total=592), "600 bits, is longer than the packet, 592 bits"),
     "a short content": (None, packet(content=584), "584 bits, ends within the packet's context"),
@@ -491,9 +491,9 @@ DATA = {
     "an event without bits": ({**fragments(), "stream": {"type": "data-stream-class"},
                                "event": {"type": "event-record-class"}}, packet(), "an event has no bits"),
     "a text without an end": (payload(t=text("null-terminated", "utf-8")), packet(event(150, b"ab")),
-                              "a text goes on after"),
+                              "a text extends past"),
     "half a code unit": (payload(t=text("null-terminated", "utf-16le")), packet(event(150, b"a\0\0")),
-                         "a text goes on after"),
+                         "a text extends past"),
     "a text that is not UTF-8": (payload(t=text("null-terminated", "utf-8")), packet(event(150, b"\xe9\0")),
                                  "a text is not utf-8"),
     "half a surrogate": (payload(t=text("static-length", "utf-16be", length=2)), packet(event(150, b"\xd8\0")),

@@ -74,7 +74,7 @@ class Program:
         nettraced.until(lambda: self.err.read_text().count(text) >= count or self.process.poll() is not None, 90,
                         lambda: f"{text} {count}: {self.err.read_text()}")
         if self.err.read_text().count(text) < count:
-            raise AssertionError(f"no '{text}' of a program that ended with {self.process.poll()}: {self.err.read_text()}")
+            raise AssertionError(f"the program ended with {self.process.poll()} before '{text}': {self.err.read_text()}")
 
     def wait_for_round(self):
         self.wait_for("written", self.rounds)
@@ -132,8 +132,8 @@ def wait_until_enabled(daemon, pid):
 
 
 def wait_for_events(daemon, program, before=0):
-    """Waits until the session all has the events of a round: those of a stream arrive after the program has written them.
-    `before` is the number of its events before the round."""
+    """Waits until the session `all` has the events of a round, because events of a stream arrive some time after the
+    program has written them. `before` is the number of the session's events before the round."""
     count = len(program.printed()) // program.rounds
     nettraced.until(lambda: daemon.status("all")["events"] >= before + count, 20, lambda: daemon.status("all"))
 
@@ -226,8 +226,8 @@ def counted(daemon):
 
 
 def check_short(args, daemon, checks):
-    """Checks that programs that end at once are counted, and that each that did not enable its events is listed with
-    the reason."""
+    """Checks that programs that end at once are counted, and that each program whose events were not enabled is listed
+    with the reason."""
     before = counted(daemon)
     running = set()
     for _ in range(args.short):

@@ -25,7 +25,7 @@ def wait_until(is_true, what):
     end = time.monotonic() + 60
     while not is_true():
         if time.monotonic() > end:
-            raise AssertionError(f"{what}: not within 60 s")
+            raise AssertionError(f"{what}: the condition was not met within 60 s")
         time.sleep(0.05)
 
 

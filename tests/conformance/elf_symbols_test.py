@@ -27,7 +27,7 @@ int main(void) { return recurse(20) == 0; }
 
 
 def compile_program(folder):
-    """Compiles the program without symbols. Returns its path, and the folder that has them."""
+    """Compiles the program without symbols. Returns its path, and the folder that has the symbols."""
     program, symbols = folder / "recursion", folder / "symbols"
     subprocess.run(["cc", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-Wl,--build-id", "-x", "c",
                     "-o", program, "-"], input=PROGRAM.encode(), check=True)
@@ -59,7 +59,7 @@ def check(args, folder, command):
     if named != [0]:
         texts.append(f"nettrace symbolize names functions of a program without symbols: {summary}")
     subprocess.run([args.nettrace, "verify", "--strict", file], check=True, stdout=subprocess.DEVNULL)
-    program.unlink()  # TraceEvent must not read symbols there.
+    program.unlink()  # so that TraceEvent can use only the folder of symbols
     if functions() != {"recursion!recurse", "recursion!main"}:
         texts.append(f"TraceEvent finds {functions()}")
     return texts

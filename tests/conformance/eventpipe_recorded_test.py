@@ -59,8 +59,8 @@ send({reply!r})
 {action}
 time.sleep(60)
 """
-LONGEST = 30  # seconds of a recording of 3 s, on a machine that is busy
-MAX_MEMORY = 200 << 10  # KiB of the collector
+LONGEST = 30  # maximum time, in s, that a recording of 3 s takes on a busy machine
+MAX_MEMORY = 200 << 10  # maximum memory of the collector, in KiB
 
 
 def text(value):

@@ -26,8 +26,9 @@ MAX_SHOWN = 10
 MAX_REQUEST = 1_000_000
 SEVERITIES = {0: (0, ""), 1: (21, "critical"), 2: (17, "error"), 3: (13, "warning"), 4: (9, "info"), 5: (5, "verbose")}
 MESSAGES = ("message", "Message", "_m")
-# Labels that are not attributes, and keys of threads with their attributes of the resource.
+# Labels of events that do not become attributes.
 LABELS = "TraceId", "SpanId", "OpCode", "Keywords", "Level", "Version"
+# Keys of thread rows, with the attributes of the resource that they become.
 RESOURCE = {"HostName": "host.name", "BootId": "nettrace.boot_id", "Executable": "process.executable.path",
             "Cgroup": "process.linux.cgroup", "Container": "container.id", "Unit": "nettrace.unit",
             "UserUnit": "nettrace.user_unit"}

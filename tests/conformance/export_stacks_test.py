@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Tests that the exports folded, speedscope and pprof have the same sums of stacks as `nettrace dump --json --stacks`
-has events. The files are random ones and, where the kernel allows it, recordings of programs that start. The readers
-of the formats are separate from the exporter. Google's pprof reads its format, too, if it is installed, and speedscope
-reads the others, if npm can install it."""
+"""Tests that in the exports folded, speedscope and pprof, the sum of each stack is the number of events that `nettrace
+dump --json --stacks` shows with this stack. The files are random ones and, where the kernel allows it, recordings of
+programs that start. The readers of the formats are separate from the exporter. Google's pprof reads its format, too, if
+it is installed, and speedscope reads the others, if npm can install it."""
 
 import collections
 import functools

@@ -43,7 +43,7 @@ class Record:
 
     def text(self, size):
         padded = (size + 7) // 8 * 8
-        self.need(self.offset + padded <= self.end, "a text goes on after its record")
+        self.need(self.offset + padded <= self.end, "a text extends past its record")
         text, padding = self.data[self.offset:self.offset + size], self.data[self.offset + size:self.offset + padded]
         self.need(not any(padding), "padding is not zero")
         self.offset += padded
@@ -114,7 +114,7 @@ class Reader:
         """Yields each Event and Object."""
         data = self.data
         if len(data) % 8:
-            raise Error(len(data), "the last word is cut")
+            raise Error(len(data), "the file ends within a word")
         if data[:8] != struct.pack("<Q", MAGIC):
             raise Error(0, "no magic")
         offset = 8
@@ -122,7 +122,7 @@ class Reader:
             [head] = struct.unpack_from("<Q", data, offset)
             size = 8 * bits(head, 4, 15)
             if size == 0 or offset + size > len(data):
-                raise Error(offset, "a record goes on after the end, or is empty")
+                raise Error(offset, "a record is empty, or extends past the end of the file")
             record = Record(data, offset, size, self.strings)
             result = self.record(record, record.word())
             record.need(record.offset == record.end, "a record has more words than its type")

@@ -465,7 +465,7 @@ void WriteSections(const std::string& path) {
   row.metadata_id = Must(writer->AddMetadata(Numbered("First", 1)));
   row.thread = row.capture_thread = AddCpu(writer.get(), 0);
   if (row.metadata_id != before.metadata_id || row.thread != before.thread) {
-    Must(absl::InternalError("a section's ids do not begin anew"));
+    Must(absl::InternalError("the ids of a section do not start again"));
   }
   Must(writer->AddLost(row.capture_thread, 3));
   write(5);

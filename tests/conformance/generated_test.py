@@ -46,7 +46,7 @@ def check_file(folder, name, allowed, args, command):
 
 
 def repair(args):
-    """Writes repaired.nettrace: a file that lost its end, and that says so in an event."""
+    """Writes repaired.nettrace: the repaired copy of a file without its end, with an event that reports the repair."""
     cut = args.out / "cut.nettrace"
     cut.write_bytes((args.out / "lost.nettrace").read_bytes()[:-1])
     subprocess.run([args.nettrace, "repair", cut, "-o", args.out / "repaired.nettrace"], stderr=subprocess.DEVNULL, check=True)

@@ -149,7 +149,7 @@ def check_perf(args):
     # perf writes -1 as the tid of a thread that has ended.
     found = [(ctf.nanoseconds(event["time"]), event["cpu"], -1 if event["tid"] is None else event["tid"], len(event["payload"]))
              for event in dump(args, imported(args, folder))]
-    # The fields do not include pid, tid, the call chain and its length.
+    # perf's payload also has pid, tid, the call chain and its length, which the import does not keep as fields.
     comparison = Comparison()
     comparison.same("events", sorted((time, cpu, tid) for time, cpu, tid, _ in shown),
                     sorted((time, cpu, tid) for time, cpu, tid, _ in found))

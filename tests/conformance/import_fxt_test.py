@@ -69,7 +69,7 @@ def differences(one, other):
     for key in ("pid", "tid"):
         if (one[key] or None) != other[key]:
             yield f"{key}: {one[key]} became {other[key]}"
-    # A name belongs to a thread id.
+    # A Fuchsia trace has names only for thread ids, so the name of a thread without an id is lost.
     if one["tid"] and one["thread"] != other["thread"]:
         yield f"thread: {one['thread']} became {other['thread']}"
     payload = dict(other["payload"])

@@ -126,7 +126,8 @@ def record(args, home, stack):
     count += other.write("values 20") + one.write("sleep")
     daemon.lttng("rotate", "rotated")
     count += one.write("values 10")
-    # A processor's first packet is read when the session stops, so that packets are missing after one.
+    # LTTng reads the first packet of the service's processor when the session stops. The packets that are overwritten
+    # later are then missing after a packet that was read.
     one.stay()
     lost = one.write("flood 10")
     daemon.lttng("stop", "overwrite")
@@ -134,7 +135,7 @@ def record(args, home, stack):
     with daemon.buffers_not_read():
         lost += one.write(f"flood {FLOODED}")
     lost += one.write("flood 10")
-    # An event that is larger than the buffers is a loss, which the first packet of a chunk counts.
+    # LTTng loses an event that is larger than the buffers, and counts the loss in the first packet of a chunk.
     for _ in range(2):
         daemon.lttng("rotate", "discard")
         lost += one.write("large 5") + one.write("flood 10")

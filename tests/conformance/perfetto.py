@@ -49,7 +49,7 @@ Trace = collections.namedtuple("Trace", "stats slices flows counters threads pro
 
 
 def find():
-    """Returns the path of the program; raises Skipped if it cannot be had."""
+    """Returns the path of the program; raises Skipped if it is missing or does not start."""
     shared = pathlib.Path(os.environ.get("SHARED_DIR", REPOSITORY.parent / "shared"))
     path = pathlib.Path(os.environ.get("EVENTHEADER_TRACE_PROCESSOR", shared / "judges" / NAME))
     if not os.access(path, os.X_OK):
@@ -143,7 +143,7 @@ def _until_nul(value):
 
 
 def _names(events):
-    """Returns the last names of threads, by process and thread, and of processes, by id and 0."""
+    """Returns the last name of each thread, by (pid, tid), and of each process, by (pid, 0)."""
     names, known = {}, {}
     for event in events:
         pid, tid = event["pid"] or 0, event["tid"] or 0
@@ -194,7 +194,8 @@ class Format:
         return found
 
     def expected(self, events):
-        """Returns the slices of the events, and the begin, name, end and name of each arrow."""
+        """Returns the slices and the arrows of the events. An arrow is the time and name of the slice at which it
+        begins, and the time and name of the slice at which it ends."""
         slices, arrows, open_slices = [], [], collections.defaultdict(list)
         for event in events:
             time, activity, related = event["ns"] - self.start, event["activityId"], event["relatedActivityId"]

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Tests that Perfetto's trace processor shows the fxt and json output of `nettrace export` as `nettrace dump` shows the
-file. The files are generated and random files, files of the .NET runtime, recordings of the examples and of a field of
-every type, made through rings, and recordings of kernel tracepoints, one of them with losses."""
+file. The files are generated and random files, files of the .NET runtime, and recordings. The recordings are of the
+examples and of a service with a field of every type, both through rings, and of kernel tracepoints, once with losses."""
 
 import os
 import pathlib

@@ -107,7 +107,7 @@ def read(command, file, *options):
     lines = ran.stdout.splitlines()
     totals = json.loads(lines[-1]) if lines else {}
     if "end" not in totals:
-        raise Broken(f"TraceEvent ended with {ran.returncode} and without totals on {file}")
+        raise Broken(f"{file}: TraceEvent ended with status {ran.returncode} and printed no totals")
     return [json.loads(line) for line in lines[:-1]], totals
 
 
@@ -116,7 +116,7 @@ def read_totals(command, files):
     ran = subprocess.run([*command, "--totals", *files], stdout=subprocess.PIPE, env={**os.environ, **ENVIRONMENT}, check=False)
     totals = [json.loads(line) for line in ran.stdout.splitlines()]
     if len(totals) != len(files):
-        raise Broken(f"TraceEvent ended with {ran.returncode} and has totals of {len(totals)} of {len(files)} files")
+        raise Broken(f"TraceEvent ended with status {ran.returncode}, {len(totals)} totals for {len(files)} files")
     return totals
 
 

@@ -63,7 +63,8 @@ def record_kernel(args):
 
 
 def ids_of(events):
-    """Returns the EventIds of each schema. A schema with non-ASCII text has different types."""
+    """Returns the EventIds of each schema. Events with non-ASCII text count as another schema, because their text has
+    another type."""
     ids = collections.defaultdict(set)
     for event in events:
         is_ascii = json.dumps(event["payload"], ensure_ascii=False).isascii()

@@ -41,15 +41,15 @@ class NettracedTest(unittest.TestCase):
         return path
 
     def bytes_in(self, folder):
-        """Returns the space that the files in the folder take, never more than they took at one moment: the file that
-        is being written is counted first."""
+        """Returns the space that the files in the folder take. The result is never larger than the space at a moment of
+        the count, because the file that grows is counted first."""
         block, total = os.statvfs(folder).f_frsize, 0
         for name in sorted(os.listdir(folder), key=lambda name: not name.endswith(".partial")):
             try:
                 total += -(-os.stat(folder / name).st_size // block) * block
             except FileNotFoundError:
                 if name.endswith(".partial"):
-                    return 0  # It was renamed just now; the next call counts it.
+                    return 0  # The file was renamed just now; the next call counts it.
         return total
 
     def names(self, daemon):
@@ -489,7 +489,8 @@ class NettracedTest(unittest.TestCase):
             while daemon.hear(0.1):
                 pass
             daemon.said.clear()
-            self.assertEqual(daemon.status("one")["state"], "running")  # The last state that the thread reported.
+            # The status has the last state that the thread reported.
+            self.assertEqual(daemon.status("one")["state"], "running")
             for _ in range(20):
                 daemon.hear(0.1)
             self.assertNotIn("WATCHDOG=1", daemon.said)

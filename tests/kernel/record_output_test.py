@@ -267,7 +267,7 @@ class RecordOutputTest(unittest.TestCase):
                 info = self.info(whole)
                 self.assertGreaterEqual(info["sequencePoints"], 2)
                 self.assertGreater(info["lastTimestamp"] - info["firstTimestamp"], 1.5 * info["ticksPerSecond"])
-                # At most the last two seconds; on a busy machine, more.
+                # Usually at most the last two seconds are unknown; on a busy machine, more.
                 unknown = info["unknown"]
                 self.assertEqual(unknown, self.info(self.file, expect=1)["unknown"])
                 since, until = (nanoseconds(unknown[key]) for key in ("since", "until"))
@@ -287,7 +287,8 @@ class RecordOutputTest(unittest.TestCase):
         reader, writer = os.pipe()
         self.addCleanup(os.close, reader)
         fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
-        # A reader has a second after the first request. On a busy machine, only one try in several is fast enough.
+        # After the first SIGINT, the recorder waits up to a second for a reader of the pipe. The second SIGINT must end
+        # it sooner. On a busy machine, only one try in several ends in time.
         for _ in range(12):
             recorder = self.start(command=LOAD, output="-", stdout=writer)
             self.assertTrue(select.select([reader], [], [], 60)[0], "it has written nothing")

@@ -159,8 +159,8 @@ class SymbolsTest(unittest.TestCase):
                  for mapping in mappings])
 
     def check(self, oracles, least):
-        """Checks that of 100 stacks, 99 have the right function in each frame of the files, and at least `least`
-        frames of them. `oracles` are by path."""
+        """Checks that at least 99 of 100 stacks are right: each frame in one of the files has the right function, and
+        there are at least `least` of these frames. `oracles` has the Oracle of each file, by path."""
         calls, mappings = self.stacks()
         right, texts = 0, []
         for stack, frames in calls:

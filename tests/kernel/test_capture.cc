@@ -245,15 +245,16 @@ TEST_F(CaptureTest, EventsAndLostAreTheHitsWhereTheRingsAreTooSmall) {
   EXPECT_GE(*summary.hits, 400'000u);
 }
 
-// The contents of the files of a session's sections: for each CPU, and in total.
+// The number of events and losses in the files of a session, one for each section: for each CPU,
+// and in total.
 struct Continuity {
   struct Counts {
     std::uint64_t events = 0;
-    std::uint64_t lost = 0;  // According to the account.
+    std::uint64_t lost = 0;  // as stated by the account
   };
   std::map<std::uint32_t, Counts> cpus;
   std::uint64_t events = 0;
-  std::uint64_t lost = 0;  // According to the numbers of the events.
+  std::uint64_t lost = 0;  // from gaps in the sequence numbers
 
   // Adds a file, whose counts of earlier events must match the files before it.
   void Add(const std::string& file, std::size_t section) {

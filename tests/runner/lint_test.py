@@ -153,8 +153,8 @@ def test_groups_are_of_one_folder_and_language(tmp_path):
 
 @pytest.fixture(name="sources")
 def fixture_sources(tmp_path, monkeypatch):
-    """Returns the cases of a lint of two sources in one group; `tidy` has the sources in which clang-tidy finds
-    something, and the groups that it reads."""
+    """Returns a function that runs the lint for two sources in one group, and returns its cases. The function's argument
+    is the end of the name of the source in which clang-tidy finds something, or () if it finds nothing."""
     monkeypatch.setattr(lint, "full", False)
     monkeypatch.setattr(lint, "_changed", lambda: {"tools/a.cc", "tools/b.cc"})
     monkeypatch.setattr(configuration.LINT, "folder", tmp_path)

@@ -188,7 +188,7 @@ class ControlFuzzTest(unittest.TestCase):
             while time.monotonic() < end and (got := connection.recv(65536)):
                 received += got
         except OSError:
-            pass  # Closed by the daemon; or it executes a request that takes long, such as Wait.
+            pass  # The daemon closed the connection, or executes a request that takes long, such as Wait.
         for reply in received.split(b"\0")[:-1]:
             parsed = json.loads(reply)
             self.assertIn("parameters", parsed, stream[:2000])
@@ -207,7 +207,7 @@ class ControlFuzzTest(unittest.TestCase):
             try:
                 connection = self.connect()
             except (BlockingIOError, ConnectionRefusedError):
-                continue  # More than the daemon accepts at once.
+                continue  # The daemon has as many connections as it accepts at once.
             connections.append(connection)
             self.send(connection, stream)
             if self.random.random() < 0.5:

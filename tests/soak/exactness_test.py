@@ -134,7 +134,7 @@ class ExactnessTest(unittest.TestCase):
                 self.assertNotIn(pid, living)
                 living[pid] = event["payload"]["Name"]
             elif event["name"] == "ExistingProcess" and pid in living:
-                # The process was already recorded when its executable became known; the last name is right.
+                # The process has a new name, because it has executed a program since its creation.
                 living[pid] = event["payload"]["Name"]
             elif event["name"] == "ProcessExit" and pid in living:
                 ended += living.pop(pid) == path

@@ -28,7 +28,8 @@ SERVICES = 4
 THREADS = 4
 MAX_EVENT = 112  # bytes of an event in a ring
 AT_ONCE = 4  # services that run at the same time, to be killed
-# Most time from the first event of a service to its kill, in s. For every fourth service, this is the time from its start.
+# Maximum time from the first event of a service to its kill, in s. For every fourth service, the time counts from its
+# start.
 LIFE = 0.1
 PAUSE = 1000  # µs after every 32 events
 # The progress of a thread, as in ring_writer.cc.

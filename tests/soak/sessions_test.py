@@ -116,7 +116,7 @@ class Watch:
                     os.link(folder / file, self._kept[name] / file)
             except FileNotFoundError:
                 if file.endswith(".partial"):
-                    return  # It has its final name now; the next sample counts it.
+                    return  # The file has its final name now; the next sample counts it.
                 continue
             sizes[facts.st_ino] = -(-facts.st_size // self._block[name]) * self._block[name]
         self.largest[name] = max(self.largest[name], sum(sizes.values()))

@@ -17,11 +17,12 @@ INCIDENTAL = re.compile(r"^( +\d+ events? arrived late; |nettrace record: .*: se
 
 START = r"""
 set -o pipefail
-# A command that fails ends the shell, unless the block allows that; so does bash with 141 where `head` has read enough.
+# A command that fails ends the shell, unless the block allows its status. The status 141 is always allowed: bash sets it
+# for a command whose output `head` no longer reads.
 failed() { [[ " 0 141 $allowed " == *" $1 "* ]] || { echo "$block: $2: exit status $1" >&2; exit 1; }; }
 trap 'failed $? "$BASH_COMMAND"' ERR
 
-# Ends a command a second after it has begun to heed SIGINT.
+# Runs a command, and sends it SIGINT one second after it has installed a handler for SIGINT.
 endless() {
   local pid status
   "$@" &
@@ -121,5 +122,5 @@ def run(blocks, programs, before=None, each=False, files=(), environment=None):
         for block, text, printed, file in outputs:
             shown, wanted = (shapes(INCIDENTAL.sub("", output)) for output in (file.read_text(), printed))
             if shown != wanted:
-                raise ShellError(f"{block.name}: {text}\nprints\n{file.read_text()}and not only\n{printed}"
+                raise ShellError(f"{block.name}: {text}\nprints\n{file.read_text()}\nThe document shows\n{printed}\n"
                                  f"The lines that differ: {sorted(shown ^ wanted)}")

@@ -56,7 +56,7 @@ class MarkerError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Block:
-    document: str  # Path in the tree, or the command whose --help it is.
+    document: str  # Path in the tree, or the command whose --help has the block.
     line: int  # Number of its first line.
     language: str
     text: str
@@ -102,7 +102,7 @@ def parse_marker(text):
     if text.startswith("none:"):
         marker["none"] = text.removeprefix("none:").strip()
         if not marker["none"]:
-            raise MarkerError("there is no reason after none:")
+            raise MarkerError("the reason after 'none:' is missing")
         return marker
     for part in text.split(","):
         word, _, value = part.strip().partition(" ")
@@ -111,7 +111,7 @@ def parse_marker(text):
         elif word in WORDS and value:
             marker[word] = value
         else:
-            raise MarkerError(f"a test is not said by {part.strip()!r}")
+            raise MarkerError(f"{part.strip()!r} does not say how to test the block")
     return marker
 
 
@@ -140,7 +140,7 @@ def of_markdown(document, text):
             if line.strip():
                 in_list = bool(re.match(r"[-*] |\d+\. ", line)) or in_list and line.startswith(" ")
                 if marker is not None:
-                    raise MarkerError(f"{document}:{number}: after the comment there is no block")
+                    raise MarkerError(f"{document}:{number}: no block follows the comment")
             continue
         result.append(Block(document, number + 1, language, "\n".join(content).rstrip("\n") + "\n", marker or {}))
         marker, number = None, end + (1 if fence else 0)

@@ -26,7 +26,7 @@ struct ElfContents {
   bool is_64 = true;
   bool is_big = false;
   std::uint64_t text_address = 0x401000;
-  std::uint64_t text_size = 0x1000;  // in the headers; the file has no bytes of it
+  std::uint64_t text_size = 0x1000;  // in the headers only; the file does not contain the code
   std::string build_id = {};
   std::string debug_link = {};  // name; empty: none
   std::uint32_t debug_crc = 0;

@@ -58,7 +58,7 @@ class PartialFile {
   // Sets the age of this file to that of `other`, which this file replaces, so that rotate_every
   // still applies at the same time.
   void TakeAgeOf(const PartialFile& other) { begun_ = other.begun_; }
-  // Closes the file, and removes it if it has its name in `directory`.
+  // Removes the file from `directory`, unless another file has its name there, and closes it.
   void RemoveFrom(int directory);
   void Close() { *this = PartialFile(); }
 

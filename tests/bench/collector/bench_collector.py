@@ -82,7 +82,7 @@ def perf_counts(file, _):
     with open(file, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         magic, _, _, _, _, begin, size = struct.unpack_from("<8s6Q", data)
         if magic != b"PERFILE2":
-            raise BenchError(f"{file} is no perf.data")
+            raise BenchError(f"{file}: not a perf.data file")
         samples, in_rings, at_end = 0, 0, 0
         header, number = struct.Struct("<IHH").unpack_from, struct.Struct("<Q").unpack_from
         position, end = begin, begin + size
@@ -246,12 +246,12 @@ def count_instructions(args, reporter, folder):
     reporter.report(f"{case}: recorder that compresses", "instructions/event", compressed.per_event, recorder[1])
     reporter.report(case, "bytes/event", *size)
     reporter.report(f"{case}, compressed", "bytes/event", compressed.bytes, size[1])
-    # Compared with one session, not with perf.
+    # The floor of these rows is the value for one session, not that of perf.
     reporter.report(f"{case}: Write(), two sessions", "instructions/event", write_of(two), write_of(one))
     reporter.report(f"{case}: recorder, two sessions", "instructions/event", two.per_event, one.per_event)
     reporter.report(case, "events lost", *medians(lambda run: run.lost))
     if write_of(two) > MAX_SECOND_SESSION * write_of(one):
-        raise BenchError("a second session on the tracepoint makes Write() dearer")
+        raise BenchError("Write() costs more with a second session on the tracepoint")
 
 
 def main():

@@ -464,7 +464,9 @@ int main(int argc, char** argv) {
                  eh::RegistrationErrorText(provider.status() != 0 ? provider.status() : ENOENT));
     return 77;
   }
-  if (!CountsInstructions()) return Fail("the clock counts no instructions: ./run vm --icount");
+  if (!CountsInstructions()) {
+    return Fail("the clock does not count instructions; run this program in ./run vm --icount");
+  }
 
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
   Report report(json);

@@ -164,7 +164,7 @@ void CountInstructions(std::vector<bench::Body>* bodies) {
   for (bench::Body& body : *bodies) {
     body.prepare();
     body.instructions = bench::CountInstructions(body.run) / static_cast<double>(kEvents);
-    if (body.instructions < 0) bench::Fail("this process must not be traced");
+    if (body.instructions < 0) bench::Fail("no permission to trace this process");
   }
 }
 

@@ -108,7 +108,7 @@ def by_rings(args, threads, home):
     size = file.stat().st_size
     file.unlink()
     if summary["lost"] != 0:
-        raise Lost(f"rings: {summary['lost']} events")
+        raise Lost(f"rings: {summary['lost']} events lost")
     return Run(cost, cpu, size)
 
 

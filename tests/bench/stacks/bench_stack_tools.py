@@ -190,7 +190,7 @@ def nettrace_stacks(nettrace, file, loads):
 
 
 def perf_stacks(file, loads):
-    """Returns the same of a file of perf."""
+    """Returns the number of samples in a file of perf, and the stacks of each process."""
     stats = subprocess.run(["perf", "report", "--stats", "-i", file], stdin=subprocess.DEVNULL, capture_output=True,
                            text=True, check=True).stdout
     loads = {load.process.pid: load for load in loads}

@@ -119,12 +119,12 @@ class Row:
     encoding: str
     formats: str
     written: list
-    json: list  # For a scalar.
-    traceevent: list = None  # For a scalar; None: as in JSON.
+    json: list  # The values of scalars in JSON.
+    traceevent: list = None  # The values of scalars in TraceEvent; None if they are the same as in JSON.
     text: str = None  # Text that an array of the values is shown as, if the values are characters.
     wrapped: bool = False  # TraceEvent shows elements of arrays as Objects with the member Value.
-    # Values that TraceEvent shows for elements that are not alike, in arrays and in arrays of structs, if they differ
-    # from those of scalars.
+    # The values in TraceEvent of elements of arrays and of arrays of structs, if some elements are null and others are
+    # not. None if they are the same as those of scalars.
     alike: list = None
 
     def __post_init__(self):

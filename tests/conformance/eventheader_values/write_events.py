@@ -31,7 +31,7 @@ def main():
     file = os.open(DATA, os.O_RDWR)
     index, enabled = register(file)
     if enabled.value == 0:
-        raise RuntimeError("nobody records the tracepoint")
+        raise RuntimeError("no recorder has enabled the tracepoint")
     for _, data, _, _ in events.all_events():
         os.write(file, struct.pack("=I", index) + data)
     return 0

@@ -26,7 +26,7 @@ void Require(bool promise) {
 
 // Returns the stream with the present time in its header. A stream with another clock is refused.
 std::string SetTime(std::string_view data) {
-  constexpr std::size_t kTimeAt = 69;  // in a stream of the runtime
+  constexpr std::size_t kTimeAt = 69;  // offset of the time in a stream of the runtime
   std::string stream(data);
   const std::int64_t now = absl::ToInt64Nanoseconds(base::MonotonicNow());
   if (stream.size() >= kTimeAt + sizeof now) std::memcpy(&stream[kTimeAt], &now, sizeof now);

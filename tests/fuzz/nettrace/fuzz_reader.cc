@@ -71,7 +71,7 @@ class PieceSource : public nettrace::Source {
  private:
   std::span<const std::byte> rest_;
   std::size_t piece_ = 1;
-  bool is_late_;  // whether it has no bytes before each piece
+  bool is_late_;  // if true, the first call for each piece fails with Unavailable
   bool waits_ = false;
 };
 

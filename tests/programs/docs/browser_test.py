@@ -70,7 +70,7 @@ class BrowserTest(unittest.TestCase):
             self.browser.press("Tab")
             if self.browser.value("document.activeElement.tagName") == "PRE":
                 return
-        self.fail("no Tab comes to a block of code")
+        self.fail("the key Tab reaches no block of code")
 
 
 def require():

@@ -20,7 +20,7 @@ def read(path):
 
 
 def names(text, key):
-    """The names in the lists below this key, such as volumeMounts."""
+    """Returns the names in the lists below a key, such as volumeMounts."""
     lists = re.findall(rf"^( *){key}:\n((?:\1 .*\n)+)", text, re.MULTILINE)
     return {name for _, body in lists for name in re.findall(r"- name: (\S+)", body)}
 

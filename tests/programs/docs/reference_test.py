@@ -36,7 +36,7 @@ def run(*command, expected=(0,), **options):
 
 
 def subcommands(text):
-    """The part of --help that lists subcommands."""
+    """Returns the part of --help that lists subcommands."""
     return text.partition("Subcommands:\n")[2].partition("\n\n")[0]
 
 

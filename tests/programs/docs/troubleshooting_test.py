@@ -30,7 +30,7 @@ def unescape(text):
 
 
 def literals(source):
-    """The string literals of a C or C++ source; adjacent literals are joined."""
+    """Returns the string literals of a C or C++ source; adjacent literals are joined."""
     result, joins = [], False
     for token in TOKEN.finditer(source):
         if token[0].startswith(("//", "/*")):
@@ -50,12 +50,12 @@ def literals(source):
 
 
 def parts(message):
-    """The fixed parts of a quoted message."""
+    """Returns the fixed parts of a quoted message."""
     return [part.strip() for part in message.split(PLACEHOLDER) if part.strip()]
 
 
 def quotations(text):
-    """The messages in the headings of a guide: one or more in each heading of the third level."""
+    """Returns the messages in the headings of a guide: one or more in each heading of the third level."""
     return [plain or marked for heading in HEADING.findall(text) for marked, plain in QUOTATION.findall(heading)]
 
 
@@ -67,7 +67,7 @@ class Sources:
         self._literals = [literals(path.read_text(encoding="utf-8")) for path in paths]
 
     def has(self, message):
-        """Whether one file has all fixed parts of the message."""
+        """Returns whether one file has all fixed parts of the message."""
         fixed = parts(message)
         return any(all(any(part in literal for literal in texts) for part in fixed) for texts in self._literals)
 

@@ -51,12 +51,12 @@ absl::Status WriteFile(const eh::RecordingTransport::Record& record,
   eh::EventView event;
   const auto name = eh::ParseTracepointName(record.tracepoint);
   if (!name || eh::ParseEvent(record.event, &event) != eh::ParseError::kNone) {
-    return absl::InternalError("the event does not parse");
+    return absl::InternalError("the event cannot be parsed");
   }
   auto schema =
       collector::CompileEventSchema(event, *name, record.tracepoint, collector::ValueForms());
   if (!schema.ok()) return schema.status();
-  if (!schema->program.identity()) return absl::InternalError("the payload is converted");
+  if (!schema->program.identity()) return absl::InternalError("the payload is not copied as it is");
   schema->metadata.event_id = nettrace::internal::HashedEventId(
       schema->metadata.name, schema->metadata.fields, event.header.opcode);
 

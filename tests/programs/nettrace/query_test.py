@@ -92,7 +92,7 @@ def rows(*words):
 
 
 def numbers(text):
-    """Parses JSON; the same number may have an exponent or not."""
+    """Parses JSON. A number that is written with an exponent equals the same number without one."""
     return json.loads(text, parse_int=float)
 
 
@@ -151,7 +151,7 @@ class QueryTest(unittest.TestCase):
         [[count]] = rows(self.mixed, sql)
         self.assertEqual([[count]], rows(self.mixed, "SELECT count(*) FROM fields"))
         self.assertGreater(count, 10_000)
-        # In descending order, each row begins at the start of the file.
+        # In descending order, the reader must search for each row from the start of the file.
         descending = "SELECT f.number FROM (SELECT number FROM events ORDER BY 1 DESC LIMIT 3) e CROSS JOIN fields f ON f.number = e.number"
         self.assertEqual(len(rows(self.shop, descending)), 3)
 

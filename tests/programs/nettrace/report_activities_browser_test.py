@@ -112,7 +112,7 @@ class ReportActivitiesTest(PageCase):
         self.assertEqual(sorted(rows), sorted(event["name"] for event in events))
 
     def test_any_event_with_an_activity_leads_to_it(self):
-        # The page has trees only for the slowest requests and a typical one. Uses an event of another request.
+        # The page has trees only for the slowest requests and a typical one. This test uses an event of another request.
         self.open("tree")
         number = self.without_tree("Query")
         events = self.value(f"{DATA}.singleEvents.map(({{event}}) => event)")
@@ -202,7 +202,7 @@ class ReportActivitiesTest(PageCase):
     def test_the_keyboard_reaches_activities_and_their_events(self):
         self.open("tree")
         self.value("document.querySelector('#only-critical').focus()")
-        self.press("Tab", "Tab")  # the area that scrolls, then the first row
+        self.press("Tab", "Tab")  # focuses the area that scrolls, then the first row
         self.assertEqual(self.value("document.activeElement.textContent"), "Level 1: ◆ Request")
         self.press("ArrowDown", "ArrowDown", "ArrowUp", "Enter")
         self.assertEqual(self.value(TEXT.format("#inside-heading")), "Query: 3 events")

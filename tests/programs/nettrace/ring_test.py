@@ -483,7 +483,7 @@ class RingTest(unittest.TestCase):
             self.assertEqual(service.write(), (50, 0))
             service.end()
             nettraced.until(lambda: daemon.status("first")["events"] == 50, DEADLINE, lambda: daemon.status("first"))
-            # The stack of the thread that has started the sessions is freed after that.
+            # Waits until the stack of the thread that started the sessions is freed, so that the size no longer changes.
             sizes = []
             while len(sizes) < 5 or len(set(sizes[-5:])) > 1:
                 status = pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text()

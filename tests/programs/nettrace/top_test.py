@@ -280,7 +280,7 @@ class NumbersTest(unittest.TestCase):
         self.assertEqual(top("--by", "thread", "--sort", "events", "--reverse", TRACE).splitlines()[3:9], lines[8:2:-1])
 
     def test_after_a_time_it_ends(self):
-        """Tests that it ends after a time although the writer of the pipe does not close it."""
+        """Tests that `nettrace top --for` ends after this time although the writer of the pipe does not close it."""
         read, write = os.pipe()
         os.write(write, TRACE.read_bytes()[:60_000])
         try:
@@ -398,7 +398,7 @@ class Terminal:
                 text = found[4].decode()
                 width = 2 if unicodedata.east_asian_width(text) in "WF" else 1
                 if self.column + width > self.size[1]:
-                    raise AssertionError(f"beyond the edge: {self.row} {self.column} {text}")
+                    raise AssertionError(f"writes beyond the edge of the terminal: {self.row} {self.column} {text}")
                 self.cells[self.row, self.column] = text
                 for i in range(1, width):
                     self.cells[self.row, self.column + i] = ""
@@ -421,12 +421,12 @@ class Terminal:
         return self.wait(lambda lines: any(re.search(pattern, line) for line in lines), pattern)
 
     def finish(self):
-        """Waits for the end; returns the exit code."""
+        """Waits until `nettrace top` ends; returns the exit code."""
         end = time.monotonic() + DEADLINE
         while self.read(0.2):
             if time.monotonic() > end:
                 os.kill(self.pid, signal.SIGKILL)
-                raise AssertionError("it does not end:\n" + "\n".join(self.lines()))
+                raise AssertionError("nettrace top does not end:\n" + "\n".join(self.lines()))
         self.after = termios.tcgetattr(self.master)
         self.ended = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         return self.ended
@@ -445,7 +445,7 @@ class TerminalTest(unittest.TestCase):
         return terminal
 
     def check_end(self, terminal, expect=0):
-        """Checks that it ended with this code and restored the terminal; returns what it wrote after that."""
+        """Checks that the program ended with this code and restored the terminal. Returns what it wrote after that."""
         self.assertEqual(terminal.finish(), expect, terminal.written[-500:])
         self.assertEqual(terminal.after, terminal.before)
         self.assertEqual(terminal.written.count(ENTER), terminal.written.count(LEAVE))

@@ -76,7 +76,7 @@ class Session:
         self._kept = self._folder.parent / f"{self._folder.name}-torn"
         self._kept.mkdir()
         test.addCleanup(shutil.rmtree, self._kept)
-        self._kills = []  # (time, time since when it was known to collect, or None)
+        self._kills = []  # of each kill: its time, and the time since when the daemon was known to collect, or None
         self._ready = None
 
     def has_events(self):

@@ -68,7 +68,7 @@ class Daemon:
             if any(text in line for line in self.hear(0.1)):
                 return
             if self.process.poll() is not None:
-                raise AssertionError(f"it ended with {self.process.returncode}: {self.log()}")
+                raise AssertionError(f"nettraced ended with {self.process.returncode}: {self.log()}")
         raise AssertionError(f"no {text} within {seconds} s: {self.said} {self.log()}")
 
     def log(self):
@@ -121,5 +121,5 @@ def until(condition, seconds, what):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {what()}")
+            raise AssertionError(f"the condition was not met within {seconds} s: {what()}")
         time.sleep(0.05)

@@ -53,7 +53,8 @@ class FuseFile:
         return struct.pack("<6Q10I", node, size, 0, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
 
     def _answer(self, opcode, node, body):
-        """Returns the error and the data of an answer. The kernel may keep no attributes and names."""
+        """Returns the error and the data of the answer to a request. Its time limits are 0, so that the kernel caches
+        neither attributes nor names."""
         if opcode == _INIT:
             major, minor, ahead, _ = struct.unpack_from("<4I", body)
             return 0, struct.pack("<4IHHIIHHI7I", major, min(minor, 31), ahead, 0, 16, 12, 4096, 1, 1, 0, 0, *[0] * 7)

@@ -36,7 +36,7 @@ def service_first(nettrace, service, file, events=load.EVENTS):
         # The service stops itself once it is registered and its threads run.
         _, state = os.waitpid(process.pid, os.WUNTRACED)
         if not os.WIFSTOPPED(state):
-            raise RuntimeError(f"the service ended early, with wait status {state}")
+            raise RuntimeError(f"the service ended before the recording, with wait status {state}")
         printed = []
         # Reaps the service as soon as it ends. Until then, tail --pid would wait for the zombie.
         reaper = threading.Thread(target=lambda: printed.append(process.communicate()[0]))

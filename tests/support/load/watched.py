@@ -120,5 +120,5 @@ def until(condition, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            raise RuntimeError(f"did not happen within {seconds} s")
+            raise RuntimeError(f"the condition was not met within {seconds} s")
         time.sleep(0.01)

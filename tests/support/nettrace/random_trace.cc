@@ -90,7 +90,7 @@ EventMetadata RandomTrace::NewMetadata() {
 void RandomTrace::AddMetadata() {
   EventMetadata metadata = NewMetadata();
   if (random_.OneIn(2) && !schemas_.empty()) {
-    // Adds a row that was flushed once more.
+    // Adds an earlier row again, unless it is still defined.
     metadata = schemas_[random_.CountBelow(schemas_.size())];
     for (const auto& [id, defined] : metadata_) {
       if (defined == metadata) return;

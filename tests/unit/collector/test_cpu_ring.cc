@@ -74,7 +74,8 @@ TEST(CpuRing, DeliversFormerRingsBeforeTheCurrentOne) {
   second.PutSample(40);
   cpu.End(0);
   cpu.Begin(third.ring());
-  third.PutSample(15);  // earlier than the former samples, which the kernel does not do
+  // Earlier than two samples of the previous rings. The kernel does not write such a sample.
+  third.PutSample(15);
   EXPECT_EQ(cpu.fill(), kSmallSampleSize);
   EXPECT_EQ(cpu.waiting_bytes(), 4 * kSmallSampleSize);
   EXPECT_EQ(DrainCpu(&cpu, 20), "10 ");

@@ -420,7 +420,7 @@ TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
   distributor_.CountLost(0, kFirstTracepoint, 4, {100, 110});
   distributor_.CountLost(0, kSecondTracepoint, 6, {100, 110});
   distributor_.SettleLosses();
-  // No record reports it: it was lost since the counts were read last.
+  // No record in the ring reports this loss, which came after the last reading of the counts.
   distributor_.CountLost(0, kFirstTracepoint, 3, {200, 210});
   distributor_.SettleLosses();
   const SessionSummary summary = Stop(session, 220);

@@ -147,7 +147,7 @@ TEST_F(OffCpuTrackerTest, ThreadThatGetsTheIdOfAnotherHasItsOwnTimes) {
   Out(0, 50);
   In(0, 60);
   EXPECT_EQ(Process(), (std::vector<Found>{{kTid, 60, 10, 0}}));
-  // The end of the former thread is not known, but its process is another one.
+  // No record states that the thread ended, but the next thread with its id has another process.
   Out(0, 70);
   In(0, 80, kTid, kPid + 1);
   EXPECT_EQ(Process(), std::vector<Found>());

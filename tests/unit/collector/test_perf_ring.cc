@@ -195,7 +195,8 @@ TEST(PerfRing, LossStandsBeforeTheRecordThatFollowsItInTheRing) {
   EXPECT_EQ(DrainAll(&ring, 10), (Numbers{0, 2}));
   EXPECT_EQ(DrainAll(&ring, kAll), (Numbers{3}));
 
-  // This also applies if records are sorted, and if the record waits as a copy.
+  // The loss also stays before that record if the reader sorts records, and keeps a copy of the
+  // record until a later call.
   fake.PutSample(30, 5);
   fake.PutLost(31, 17);
   fake.PutSample(28, 4);

@@ -518,7 +518,7 @@ TEST_F(RingFeedTest, ReadsWhatAServiceKeptAfterACrashOfTheCollector) {
   const Contents contents = Read(file);
   EXPECT_EQ(contents.threads.at(0).shown, kCount);
   EXPECT_EQ(contents.threads.at(0).late, kCount);
-  // They are in the file, so the service does not keep them any longer.
+  // The events are in the first file, so the service no longer keeps them.
   tests::FileInMemory second;
   Session* const again = Start({"Ring_Feed"}, &second);
   ASSERT_TRUE(capture_->Poll(absl::Milliseconds(20)).ok());

@@ -117,7 +117,7 @@ TEST(RingFilterTest, LimitsLengthAndDepth) {
   };
   EXPECT_TRUE(Accepts(nested(30)));
   EXPECT_NE(ErrorOf(nested(31)).find("too many parentheses"), std::string::npos);
-  // The most operands that can wait.
+  // At each of the permitted levels, || and && wait for their right sides.
   std::string deep;
   for (int i = 0; i < 30; ++i) deep += "id==1||id==500&&(";
   EXPECT_TRUE(Accepts(deep + "id==1||id==500&&id==500" + std::string(30, ')')));

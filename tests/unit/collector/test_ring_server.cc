@@ -460,7 +460,8 @@ TEST_F(RingServerTest, DescriptorsThatAreSlowToCloseDelayNoOtherService) {
   std::vector<UniqueFd> peers(5);
   const Message hello = MakeMessage(MessageType::kHello);
   const auto send = [&](const Connection& connection, const Message& message, UniqueFd* peer) {
-    // The descriptor in the message becomes the last one.
+    // The temporary descriptor is closed after the call, so that the message has the last one of
+    // the socket.
     ASSERT_TRUE(connection.Send(message, {0, MakeLingeringSocket(peer).get()}));
   };
   const Connection greets(options_.path);
@@ -468,7 +469,7 @@ TEST_F(RingServerTest, DescriptorsThatAreSlowToCloseDelayNoOtherService) {
   auto welcome = Join();
   ASSERT_EQ(welcome->Take()->type, MessageType::kWelcome);
   send(*welcome, MakeMessage(MessageType::kSets), &peers[1]);
-  // Not read before the connection ends.
+  // The server ends the connection at this message, so it does not read the next one.
   ASSERT_TRUE(welcome->Send("?", 1));
   send(*welcome, MakeMessage(MessageType::kSets), &peers[2]);
   std::vector<std::unique_ptr<Connection>> refused(3);
@@ -484,7 +485,7 @@ TEST_F(RingServerTest, DescriptorsThatAreSlowToCloseDelayNoOtherService) {
   EXPECT_TRUE(welcome->HasEnded());
   EXPECT_FALSE(neighbor->HasEnded());
   {
-    // The server's end, too.
+    // The end of the server does not wait for such descriptors either.
     refused.clear();
     Serve();
     const auto last = Join();

@@ -69,7 +69,8 @@ void ReadRegisters(const ucontext_t& context, ThreadState* state) {
   } else {
     Recurse(n - 1, captured, bytes);
   }
-  asm volatile("" ::: "memory");  // the call is not the last instruction
+  // Keeps the compiler from replacing the call above by a jump.
+  asm volatile("" ::: "memory");
 }
 
 std::shared_ptr<const CodeSnapshot> OwnCode() {

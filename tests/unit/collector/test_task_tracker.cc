@@ -522,7 +522,7 @@ TEST_F(DescribedThreadsTest, RowHasExecutableAndCgroup) {
   const std::string row = "Executable=/usr/bin/a Cgroup=/system.slice/a.service Unit=a.service";
   EXPECT_EQ(RowAt(kPid, kPid, 25, 7), row);
   EXPECT_EQ(RowAt(kPid, kTid, 35, 7), row);
-  // There is no sample, or its cgroup is unknown.
+  // The sample has no cgroup id, or the id of an unknown cgroup.
   EXPECT_EQ(RowAt(kPid, kPid, 35), "Executable=/usr/bin/a");
   EXPECT_EQ(RowAt(kPid, kPid, 35, 8), "Executable=/usr/bin/a");
 }

@@ -25,7 +25,7 @@ struct Device {
   std::vector<std::size_t> sections;  // Offset of each section.
   std::size_t durable = 0;            // Bytes that survive a crash.
   int calls = 0;
-  int fail_every = 0;    // Fails every this many calls; 0: never.
+  int fail_every = 0;    // N: every Nth call fails. 0: none.
   bool failing = false;  // All calls fail.
   bool tear = false;     // Accepts a part before it fails.
   int error = EIO;

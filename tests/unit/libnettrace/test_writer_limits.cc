@@ -95,7 +95,7 @@ TEST(WriterLimits, TimesThatTraceEventDoesNotShowAreRefused) {
   EXPECT_EQ(most, (std::uint64_t{1} << 63) - 11);
   EXPECT_TRUE(absl::IsInvalidArgument(out.Write(most + 1)));
   ASSERT_TRUE(out.Write(most - 1).ok());
-  ASSERT_TRUE(out.Write(most).ok());  // Equals the event before; no other event does.
+  ASSERT_TRUE(out.Write(most).ok());
   for (std::uint64_t over = 1; over <= 11; ++over) {
     EXPECT_TRUE(absl::IsInvalidArgument(out.Write(most + over)));
   }
@@ -263,7 +263,7 @@ TEST(WriterLimits, RefusesAFrameThatIsNotAPointer) {
 
 TEST(WriterLimits, RowsOver16BitsAreRefused) {
   EventMetadata metadata = testing::SmallMetadata(1);
-  metadata.name.assign(65535 - 10, 'x');  // The row has 3 more bytes of length then.
+  metadata.name.assign(65535 - 10, 'x');  // The length of the name takes 3 bytes.
   EXPECT_FALSE(Accepts(metadata));
   metadata.name.resize(65535 - 10 - 3 + 1 + 1);
   EXPECT_TRUE(Accepts(metadata));
@@ -385,7 +385,8 @@ TEST(WriterLimits, IdsFromBeforeFlushesAreRememberedInBoundedMemory) {
   EXPECT_FALSE(adds(1, "B"));
   EXPECT_FALSE(adds(2, "B"));
   EXPECT_TRUE(adds(3, "A"));
-  flush();  // Three ids are too many: the last flush's are kept.
+  // The writer can remember only two ids. It forgets those from before the previous flush.
+  flush();
   EXPECT_TRUE(adds(1, "B"));
   EXPECT_FALSE(adds(3, "B"));
 }

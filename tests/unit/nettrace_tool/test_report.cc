@@ -374,7 +374,7 @@ TEST_F(ReportModelTest, SlowestActivitiesKeepTheirEvents) {
     thread_.thread_id = number;
     Add("Request", begin, 1);
     for (std::uint64_t i = begin + 1; i < end; ++i) {
-      // Every third event has no activity, and belongs to it by its thread.
+      // Every third event has no activity id. Its thread shows that it belongs to the activity.
       labels_.activity_id = i % 3 == 0 ? std::nullopt : std::optional(id);
       Add("Step", i);
     }

@@ -243,7 +243,7 @@ TEST_F(ModelTest, StopEndsTheLatestStartOfItsActivity) {
   Add({.ticks = 11, .opcode = kStop});
   EXPECT_EQ(Row(View::kEvent, "Inner").max, 3U);
   EXPECT_EQ(Row(View::kEvent, "Outer").max, 8U);
-  EXPECT_EQ(model_->TakeSnapshot().unmatched, 1U);  // The last one has no activity.
+  EXPECT_EQ(model_->TakeSnapshot().unmatched, 1U);  // The last event has no activity.
 }
 
 TEST_F(ModelTest, RowsBeyondTheBoundCountAsOthers) {

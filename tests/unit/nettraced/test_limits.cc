@@ -28,8 +28,8 @@ TEST(RateLimitTest, NoSpanOfTheTimeHasMoreThanTheCount) {
   EXPECT_TRUE(limit.Take(absl::Seconds(100)));
   EXPECT_TRUE(limit.Take(absl::Seconds(109)));
   EXPECT_FALSE(limit.Take(absl::Seconds(109)));
-  // The first one has expired; the second has not, and neither has this one. A refused request does
-  // not count.
+  // At 110 s, the request of 100 s no longer counts, and the refused one never did. At 118 s, those
+  // of 109 s and 110 s count.
   EXPECT_TRUE(limit.Take(absl::Seconds(110)));
   EXPECT_FALSE(limit.Take(absl::Seconds(118)));
   EXPECT_TRUE(limit.Take(absl::Seconds(119)));

@@ -288,7 +288,7 @@ TEST_F(RecoverFilesTest, ReturnsThePositionsOfTheNewestFileThatHasAny) {
   trace::RingPositions positions;
   ASSERT_TRUE(RecoverFiles(settings_, "shop", &positions).ok());
   EXPECT_EQ(PositionIn(positions), 10U) << "the complete file does not count";
-  // It was cut before its first record. The repaired file gets the positions of the file before.
+  // The file was cut before its first record. Its repair adds the positions of the file before.
   {
     NumberedStream stream(MakeSink(1));
     stream.Write(5);

@@ -37,7 +37,7 @@ def until(condition):
     end = time.monotonic() + 60
     while not condition():
         if time.monotonic() > end:
-            raise RuntimeError("did not happen within 60 s")
+            raise RuntimeError("the condition was not met within 60 s")
         time.sleep(0.05)
 
 
@@ -67,7 +67,7 @@ class ProgramTest(unittest.TestCase):
         return done.stdout
 
     def fails(self, code, pattern, *arguments, **options):
-        """Returns its message, which must match the pattern; it must end with this code."""
+        """Runs the program, which must end with this code and a message that matches the pattern. Returns its output."""
         done = run(*arguments, **options)
         self.assertEqual(done.returncode, code, done)
         self.assertRegex(done.stderr, pattern)

@@ -37,7 +37,7 @@ TEST_F(UserEventsTest, BothSidesOfAForkContinue) {
   const std::uint64_t before = provider.counters().written;
   EXPECT_EQ(
       InChild([] {
-        // A set that the child creates, too, and one that it destroys.
+        // The child creates and destroys a set, besides writing with a set of the parent.
         const EventSet own(provider, Level::kVerbose, 1);
         return text_event.Write("from the child") == WriteResult::kWritten && own.status() == 0 ? 0
                                                                                                 : 1;

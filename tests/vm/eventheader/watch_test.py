@@ -24,7 +24,7 @@ class WatchTest(unittest.TestCase):
 
     @contextlib.contextmanager
     def watching(self, *arguments, prefix=()):
-        """Yields a function that reads its lines, once it has begun."""
+        """Runs `eventheader watch`. Yields, once it watches, a function that returns its next line."""
         with subprocess.Popen([*prefix, ARGS.eventheader, "watch", *arguments], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as watch:
             try:

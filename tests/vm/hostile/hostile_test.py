@@ -82,7 +82,7 @@ class Recording:
             reader = threading.Thread(target=self._read, args=(name,))
             reader.start()
             self.readers.append(reader)
-        # The line is empty if the recorder has ended, because the producer then waits for nothing.
+        # If the recorder has ended, the producer would never print its line. The test then fails with "".
         test.assertEqual(self.producer.stdout.readline() if self._begins() else "", "enabled\n", self.said)
 
     def _begins(self):

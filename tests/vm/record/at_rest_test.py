@@ -146,7 +146,7 @@ class AtRestTest(unittest.TestCase):
             number, _ = self.events.register(f"{self.provider}_L4K{i + 1:x}")
             while not self.events.is_enabled(number):
                 if time.monotonic() > begin + 30:
-                    self.fail("it is not found")
+                    self.fail("the recorder did not find the tracepoint")
             took.append(time.monotonic() - begin)
         print(f"found within {sorted(took)[len(took) // 2] * 1000:.1f} ms (median)", flush=True)
         # Without a notification, the recorder searches 0.9 s after its last search; the test sleeps 0.1 s of that time.

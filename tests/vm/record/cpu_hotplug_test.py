@@ -143,7 +143,7 @@ class CpuHotplugTest(unittest.TestCase):
             time.sleep(0.2)
             set_online(cpu, True)
             time.sleep(0.3)
-        time.sleep(2)  # By now, the last one is recorded.
+        time.sleep(2)  # After this time, the last CPU is recorded again.
         written, summary, stderr = self.finish(load, recorder)
         windows = self.check_account(written, summary)
         self.assertEqual(summary["lost"], 0)
@@ -165,7 +165,7 @@ class CpuHotplugTest(unittest.TestCase):
             time.sleep(0.1)
             set_online(cpu, True)
             time.sleep(0.2)
-        time.sleep(2)  # By now, the last one is recorded.
+        time.sleep(2)  # After this time, the last CPU is recorded again.
         written, summary, _ = self.finish(load, recorder)
         windows = self.check_account(written, summary)
         self.assertEqual(summary["lost"], 0)

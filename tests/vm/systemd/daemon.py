@@ -58,7 +58,7 @@ def until(condition, seconds=120):
     pause = 0.05
     while not condition():
         if time.monotonic() > end:
-            raise RuntimeError(f"did not happen within {seconds} s; the journal:\n{journal()[-1500:]}")
+            raise RuntimeError(f"the condition was not met within {seconds} s; the journal:\n{journal()[-1500:]}")
         time.sleep(pause)
         pause = min(2 * pause, 0.4)
 

@@ -145,7 +145,7 @@ class FaultsTest(unittest.TestCase):
         self.load()
         self.assertEqual(status("gone")["state"], "running")
         self.stop()
-        # Only the file that was complete is gone.
+        # Only the events of the complete file are missing. The session copied the file that it was writing.
         recorded = self.check_exact("gone", lossy=False)
         self.assertEqual([len(shown) for shown in recorded.by_pid.values()], [0, 400, 400])
         self.check_exact("steady", lossy=False)

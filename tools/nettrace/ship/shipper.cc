@@ -220,7 +220,7 @@ absl::Status Shipper::ShipFile(const SpoolFile& file) {
       return absl::OkStatus();
     }
     ++counts_.damaged_files;
-    series_.clear();  // the file does not state its sections
+    series_.clear();  // no section of the file is known
     return FinishFile({});
   }
   otlp::LogRequests requests(options_.encoding, (*reader)->trace(), options_.limits,

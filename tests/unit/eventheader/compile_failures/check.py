@@ -26,7 +26,7 @@ def main():
     text = pathlib.Path(source).read_text()
     cases = CASE.findall(text)
     if not cases or len(cases) != text.count("defined("):
-        sys.exit(f"{source}: not all cases are read")
+        sys.exit(f"{source}: the number of cases that were found differs from that of defined()")
     with tempfile.TemporaryDirectory() as folder:
         command = [*compiler, f"-std={language}", "-D_GNU_SOURCE", "-I", include, *WARNINGS]
         if source.endswith(".c"):

@@ -32,10 +32,10 @@ except ImportError as error:
 EXAMPLE = pathlib.Path(__file__).resolve().parents[4] / "examples/python_service.py"
 SERVICE = pathlib.Path(__file__).with_name("service.py")
 class Touchy:
-    """Fails the test if its text is taken."""
+    """A value that must not be converted to text: str() of it fails the test."""
 
     def __str__(self):
-        raise AssertionError("the text of a value was taken")
+        raise AssertionError("a value was converted to text")
 
 
 class AnywhereTest(unittest.TestCase):

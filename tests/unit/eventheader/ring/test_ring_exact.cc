@@ -61,7 +61,7 @@ int RunNumbers(std::uint64_t most, const SharedMemory& shared) {
   }
   for (std::thread& thread : threads) thread.join();
   shared[63] = 1;
-  // Until the test has read everything.
+  // Waits until the test has read everything.
   while (shared[62] == 0) usleep(1000);
   return 0;
 }

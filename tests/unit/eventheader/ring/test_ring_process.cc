@@ -428,7 +428,7 @@ TEST_F(RingProcessTest, EventsContinueAfterTheProgramClosesAllDescriptors) {
     for (int i = 0; i < 200; ++i) {
       if (open("/dev/null", O_RDWR) < 0) break;
     }
-    // Until a new region is there.
+    // Waits until the collector has a new region.
     while (shared_[0] == 0) usleep(1000);
     return WriteOne(s.set) == eh::WriteResult::kWritten ? kDone : kWrong;
   });
