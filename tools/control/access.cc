@@ -40,10 +40,9 @@ absl::StatusOr<std::optional<gid_t>> FindGroup(const char* setting, const std::s
                      name, "', or set another group"));
   }
   if (found->gr_gid == OverflowId("/proc/sys/kernel/overflowgid")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        setting, " ", name, ": its id, ", found->gr_gid,
-        ", is what the kernel shows for each group outside this user namespace; set another "
-        "group"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(setting, " ", name, ": its id, ", found->gr_gid,
+                     ", stands for all groups outside this user namespace; set another group"));
   }
   return found->gr_gid;
 }

@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<std::string>> FindOutputs(const std::vector<std::stri
   for (const std::string& input : inputs) {
     if (input == "-") {
       return absl::InvalidArgumentError(
-          absl::StrCat(output, ": is a directory; standard input needs the name of a file"));
+          absl::StrCat(output, ": is a directory; with standard input, -o must name a file"));
     }
     outputs.push_back(OutputIn(output, input));
     if (IsSameFile(input, outputs.back())) {

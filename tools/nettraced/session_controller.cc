@@ -368,7 +368,7 @@ void SessionController::AnswerTrigger() {
   }
   if (std::exchange(refusal_logged_, true)) return;
   LogMessage(LOG_WARNING,
-             absl::StrCat("writes no snapshot for its trigger '", text, "': the limit is ",
+             absl::StrCat("writes no snapshot for its trigger '", text, "': the maximum is ",
                           settings_.flight.limit_count, " in ",
                           absl::FormatDuration(settings_.flight.limit_time),
                           " (limit_count, limit_time); further refusals are only counted"));
@@ -528,7 +528,7 @@ absl::Status SessionController::End() {
   });
   if (summary.account.throttled() != 0) {
     LogMessage(LOG_WARNING,
-               absl::StrCat("lacks samples of CPU time: the kernel stopped those of a CPU ",
+               absl::StrCat("lacks samples of CPU time: the kernel stopped the samples of a CPU ",
                             base::Counted(summary.account.throttled(), "time"),
                             ", for up to 10 ms each; use a lower rate"));
   }

@@ -73,8 +73,9 @@ inline constexpr std::string_view kRingThreadKey = "NetTrace.Ring";
 
 // Returns the part of the value of kRingThreadKey that identifies the writer: "REGION/ORDINAL".
 std::string RingThreadSource(const RingWriterId& writer);
-// Returns the value of kRingThreadKey. `source` is the result of RingThreadSource. `units` is the
-// number of the first unit of the row, and `number` the number of the event that is this unit.
+// Returns the value of kRingThreadKey for the row of a thread. `source` is the result of
+// RingThreadSource. `units` is the number of the row's first unit. This unit is an event or a lost
+// event, and `number` is the number that its writer gave to it.
 std::string RingThreadValue(std::string_view source, std::uint64_t number, std::uint64_t units);
 
 nettrace::EventMetadata RingPositionsMetadata();

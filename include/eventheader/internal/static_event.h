@@ -63,8 +63,11 @@ struct FieldFacts {
   bool has_members = false;  // true for a struct whose type lists its members
 
   Way way = Way::kNone;
-  std::uint8_t suffix = 0;  // zero bytes after a piece, stored as fixed
-  std::uint16_t fixed = 0;  // bytes stored as fixed: the count before a piece, or the whole value
+  // Number of zero bytes after the field's piece. They are passed like values of fixed size.
+  std::uint8_t suffix = 0;
+  // Number of other bytes that are passed like values of fixed size: those of the whole value, or
+  // those of the count before the field's piece.
+  std::uint16_t fixed = 0;
   std::size_t minimum = 0;  // bytes of the payload if the size is constant, else 0
 };
 

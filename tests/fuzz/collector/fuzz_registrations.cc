@@ -1,5 +1,6 @@
 // Reads any text as a file of registrations. The results must be definitions that the kernel could
-// accept, each only once, that are read again unchanged, and errors that name a line.
+// accept, and errors that name a line. Each definition must occur once, and must be the same when
+// it is read again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -665,7 +665,7 @@ class CommandsTest(unittest.TestCase):
         _, said = nettrace("repair", inputs[0], other, "-o", results, expect=2)
         self.assertIn("a.nettrace: is the result of two files; repair them into two directories", said)
         _, said = nettrace("repair", "-", "-o", results, expect=2)
-        self.assertIn("is a directory; standard input needs the name of a file", said)
+        self.assertIn("is a directory; with standard input, -o must name a file", said)
 
     def test_symbolize_reads_the_files_of_a_directory(self):
         parts = self.folder / "to-name"

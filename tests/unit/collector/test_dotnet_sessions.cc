@@ -155,7 +155,7 @@ TEST(DiagnosticsIpc, Replies) {
   EXPECT_EQ(ParseDiagnosticsReply(kMagic + "\x1C\0\2\0\0\0"s).kind, Kind::kInvalid);
 }
 
-// Returns a text of the protocol.
+// Returns a text as the protocol encodes it.
 std::string Utf16(const std::string& text) {
   std::string bytes(4, '\0');
   bytes[0] = static_cast<char>(text.size() + 1);

@@ -390,7 +390,7 @@ TEST_F(RingFeedTest, DisablesTracepointsAtTheEndOfASession) {
   session = Start({"Ring_Feed"}, &second);
   tests::WaitUntil([this] { return shared_[kIsEnabled] == 1; });
   Stop(session);
-  // The end of the collector has the same effect.
+  // The tracepoint is also disabled when the capture ends during a session.
   tests::FileInMemory third;
   Start({"Ring_Feed"}, &third);
   tests::WaitUntil([this] { return shared_[kIsEnabled] == 1; });

@@ -142,7 +142,7 @@ absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::Eve
   constexpr std::size_t kMaxUndecoded = kMaxMetadata - kMetadataRowsOfCollector;
   constexpr std::size_t kMaxDecoded = kMaxUndecoded - kMetadataRowsOfUndecoded;
   if (metadata_rows() >= (event.undecoded ? kMaxUndecoded : kMaxDecoded)) {
-    return absl::ResourceExhaustedError("metadata must be flushed");
+    return absl::ResourceExhaustedError("the maximum of metadata rows is reached; flush them");
   }
   absl::StatusOr<nettrace::MetadataId> added = AddRow(event.source->MetadataFor(event));
   // Remembers that the file cannot hold this row: it is invalid, or longer than a row may be.

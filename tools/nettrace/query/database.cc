@@ -167,11 +167,11 @@ absl::StatusOr<bool> Database::Step(sqlite3_stmt* statement) {
     case SQLITE_DONE:
       return false;
     case SQLITE_NOMEM:
-      return Error(absl::StrCat("a query may use ", kMaxMemory >> 20,
-                                " MB; select fewer columns or shorter texts"));
+      return Error(absl::StrCat("the query needs more than ", kMaxMemory >> 20,
+                                " MB, the maximum; select fewer columns or shorter texts"));
     case SQLITE_TOOBIG:
-      return Error(absl::StrCat("a text or row may have ", kMaxText >> 20,
-                                " MB; select fewer columns or shorter texts"));
+      return Error(absl::StrCat("a text or row has more than ", kMaxText >> 20,
+                                " MB, the maximum; select fewer columns or shorter texts"));
     case SQLITE_FULL:
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:

@@ -99,7 +99,7 @@ absl::StatusOr<elf::ElfFile> Debuginfod::Find(const std::string& build_id) {
   if (build_id.empty()) return absl::NotFoundError("");
   const absl::Time now = absl::Now();
   if (overdue_ == kMaxOverdue || now >= end_) {
-    return absl::DeadlineExceededError("was not asked, because requests before took too long");
+    return absl::DeadlineExceededError("was not asked, because earlier requests took too long");
   }
   request = {};
   request.end = std::min(now + max_request_, end_);

@@ -87,8 +87,8 @@ bool HasSeveralUnits(const Profile& profile) {
 absl::Status WriteFolded(Profile* profile, nettrace::Sink* sink) {
   if (HasSeveralUnits(*profile)) {
     return absl::UnimplementedError(
-        "the stacks are of times off the CPU (events cswitch) and of other events, whose numbers "
-        "have no common sum; select events with --event, or count them with --weight events");
+        "times off the CPU (events cswitch) cannot be added to numbers of other events; select one "
+        "kind with --event, or add the numbers of all events with --weight events");
   }
   std::vector<std::string> texts = profile->tree.MergeByText();
   for (std::string& text : texts) text = FoldedText(text);
