@@ -40,10 +40,10 @@ class UserEvents final : public Transport {
 
   int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override;
 
-  // The two steps of Write() in the usual case, which the caller runs without a virtual call.
-  // IsFresh returns whether the descriptor was checked within the last 0.1 ms. WriteUnchecked
-  // writes the event without checking the descriptor. It returns false if the handle does not
-  // belong to the open file, else stores 0 or an errno in `*error`.
+  // The two steps of Write() if the descriptor need not be checked. Callers run them instead of
+  // Write(), to avoid the virtual call. IsFresh returns whether the descriptor was checked within
+  // the last 0.1 ms. WriteUnchecked writes the event without checking the descriptor. It returns
+  // false if the handle does not belong to the open file, else stores 0 or an errno in `*error`.
   bool IsFresh() const noexcept {
     return Ticks() - checked_.load(std::memory_order_relaxed) <= kCheckInterval;
   }

@@ -31,7 +31,7 @@ import weakref
 __all__ = ["Activity", "Counters", "Event", "Handler", "Level", "Opcode", "Provider", "current_activity",
            "describe_transport", "poll_transport"]
 
-MAX_EVENT_BYTES = 8184  # of one event with its header, in libeventheader
+MAX_EVENT_BYTES = 8184  # maximum size of an event with its header, as in libeventheader
 _MAX_FIELDS = 1024
 _MAX_NAME_BYTES = 1024  # of an event's name
 _MAX_CACHED = 1000  # entries of each cache, which is cleared when it is full

@@ -21,9 +21,9 @@ namespace nettrace::internal {
 
 class StreamCopier {
  public:
-  // `trace` is the stream's Trace block, and `clock` is that of the copy. Timestamps are converted
-  // to `clock`; timestamps before `start` become `start`. Thread rows get the keys of `thread_keys`
-  // that they do not have. `writer` and `metadata` must outlive this object.
+  // `trace` is the Trace block of the stream, and `clock` the Trace block of the copy. Timestamps
+  // are converted to `clock`; timestamps before `start` become `start`. Thread rows get the keys of
+  // `thread_keys` that they do not have. `writer` and `metadata` must outlive this object.
   StreamCopier(const TraceInfo& trace, const TraceInfo& clock, std::uint64_t start,
                KeyValues thread_keys, const CodeIds& code_ids, Writer* writer,
                MetadataCopies* metadata);

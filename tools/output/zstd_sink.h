@@ -88,7 +88,7 @@ class ZstdSink : public nettrace::Sink {
   std::vector<std::byte> output_;
   std::size_t output_next_ = 0;
   // Counts of bytes before compression, in ascending order:
-  std::uint64_t delivered_ = 0;   // bytes whose compressed data the other sink has in full
+  std::uint64_t delivered_ = 0;   // bytes in chunks that the other sink has, compressed
   std::uint64_t compressed_ = 0;  // bytes in chunks that are compressed completely
   std::uint64_t taken_ = 0;       // bytes that Append has taken
 };

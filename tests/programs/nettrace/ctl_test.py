@@ -82,7 +82,7 @@ class CtlTest(unittest.TestCase):
         self.assertIn("64 MB", both)
         web = json.loads(self.ctl("status", "--json", "web"))
         self.assertEqual((web["events"], web["state"], web["errorTime"]), (1234567, "suspended", web["started"]))
-        # The table has the places with the most losses, and a last row for all other places. The sum is that of all losses.
+        # The table has the places with the most losses, and a last row for all other places.
         shown = [line.split() for line in text.split("where events were lost:\n")[1].splitlines()[1:22]]
         self.assertEqual(sum(int(row[0].replace(",", "")) for row in shown), 5000)
 

@@ -57,7 +57,8 @@ class Inputs {
   bool has_failed() const { return has_failed_; }
 
  private:
-  // Returns whether each input may be opened only when the merger needs it. If so, stores facts_.
+  // Returns whether the merger may open each input only when it needs the input. If so, stores the
+  // facts about the inputs in facts_.
   bool FindLazy() {
     if (rewrite_.inputs.size() == 1 || rewrite_.accept_damage) return false;
     std::vector<struct stat> facts;

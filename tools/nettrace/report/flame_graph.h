@@ -78,8 +78,8 @@ class StackSums {
  public:
   // Must be called with every event of the file, in order of time.
   void OnEvent(const nettrace::Event& event) { code_.OnEvent(event); }
-  // Adds the stack of an event after OnEvent. `kind` and `thread` are rows of ReportModel. Does
-  // nothing if the event has no stack.
+  // Adds the stack of an event. Must be called after OnEvent was called for the event. `kind` and
+  // `thread` are row numbers in ReportModel. Does nothing if the event has no stack.
   void Add(const nettrace::Event& event, std::int32_t pointer_size, std::size_t kind,
            std::size_t thread);
   // Returns a graph of the functions with the largest shares of a view. BytesOf the graph and its

@@ -70,7 +70,7 @@ class SingleEvents {
   };
 
   static constexpr std::size_t Index(Reason reason) { return static_cast<std::size_t>(reason); }
-  // Returns the part that must become smaller.
+  // Returns the index of the part from which Shrink removes events.
   std::size_t PartToShrink() const;
   // Removes events of one group, as Add describes it.
   void Shrink();
