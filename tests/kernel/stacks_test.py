@@ -3,6 +3,7 @@
 kernel, and the maximum of frames. Needs root, tracefs, and a C compiler for programs with frame pointers."""
 
 import collections
+import contextlib
 import json
 import pathlib
 import re
@@ -153,9 +154,14 @@ int main(void) {
 CALLER = r"""
 #include <sys/syscall.h>
 #include <unistd.h>
+__attribute__((noinline)) static int call(void) {
+  int result = (int)syscall(SYS_getppid);
+  __asm__ volatile("" : "+r"(result));
+  return result;
+}
 int main(void) {
   for (;;) {
-    syscall(SYS_getppid);
+    call();
     usleep(1000);
   }
 }
@@ -391,26 +397,53 @@ class StacksTest(unittest.TestCase):
                   and event["frames"][0].startswith("[vdso]")]
         self.check_whole(stacks, lambda frames: "clock!ask+" in " ".join(frames))
 
-    def test_dwarf_stacks_do_not_wait_for_file_systems_of_users(self):
-        self.compile("caller", CALLER, "-fomit-frame-pointer")
-        mounted = self.folder / "mounted"
-        mounted.mkdir()
-        with fuse_file.FuseFile(mounted, "caller", (self.folder / "caller").read_bytes()) as server:
+    @contextlib.contextmanager
+    def programs_on_fuse(self, count, *flags):
+        """Compiles CALLER, and runs it from a file on FUSE. Yields the server of the file, and the programs."""
+        self.compile("caller", CALLER, *flags)
+        with tempfile.TemporaryDirectory(dir=self.folder) as name, \
+                fuse_file.FuseFile(pathlib.Path(name), "caller", (self.folder / "caller").read_bytes()) as server:
             # A shell executes the file: Popen would wait for the file with the lock that the server's thread needs.
-            program = subprocess.Popen(["sh", "-c", 'exec "$0"', server.path])
-            self.addCleanup(program.wait)
-            self.addCleanup(program.kill)
-            options = ["-e", CALL, "--stacks=dwarf", "--no-symbols", "--pid", str(program.pid)]
-            self.record(*options, "--", "sleep", "0.2")  # the program has all its pages now
+            programs = [subprocess.Popen(["sh", "-c", 'exec "$0"', server.path]) for _ in range(count)]
+            try:
+                yield server, programs
+            finally:
+                for program in programs:
+                    program.kill()
+                    program.wait()
+
+    def test_dwarf_stacks_do_not_wait_for_file_systems_of_users(self):
+        with self.programs_on_fuse(2, "-fomit-frame-pointer") as (server, programs):
+            options = ["-e", CALL, "--stacks=dwarf", "--no-symbols", "--pid", ",".join(str(each.pid) for each in programs)]
+            self.record(*options, "--", "sleep", "0.2")  # the programs have all their pages now
             server.stop_answering()
             events = self.record(*options, "--", "sleep", "0.5")
             self.assertEqual(server.waiting, 0)
-        self.assertIn("(FUSE)", self.said)
+        self.assertEqual({event["pid"] for event in events}, {each.pid for each in programs})
+        # Both programs have the same file.
+        self.assertRegex(self.said, r"did not read the call frames of 1 file, .*\(FUSE\)")
         self.assertGreater(len(events), 20)
         for event in events:
             # The library's table is read, the program's is not.
             self.assertGreaterEqual(len(event["stack"]), 2)
             self.assertIn("StackCut", event["labels"])
+
+    def test_names_do_not_wait_for_file_systems_of_users(self):
+        trace = self.folder / "trace.nettrace"
+        with self.programs_on_fuse(1) as (server, programs):
+            options = ["-e", CALL, "--stacks=user", "--pid", str(programs[0].pid)]
+            self.record(*options, "--", "sleep", "0.2")  # the program has all its pages now
+            server.stop_answering()
+            events = self.record(*options, "--", "sleep", "0.5")
+            self.assertEqual(server.waiting, 0)
+            self.assertGreater(len(events), 20)
+            self.assertIn(f"{server.path}: ", self.said)
+            self.assertIn("(FUSE); 'nettrace symbolize' reads it", self.said)
+            self.assertFalse(any("caller!main" in frame for event in events for frame in event["frames"]))
+            server.answer()
+            subprocess.run([ARGS.nettrace, "symbolize", trace], check=True, capture_output=True)
+        named = [event["frames"] for event in commands.dump(ARGS.nettrace, trace, "--stacks")]
+        self.assertTrue(any("caller!main+" in frame for frames in named for frame in frames), named[:1])
 
     def test_a_short_copy_cuts_dwarf_stacks_and_marks_them(self):
         self.compile("deep", RECURSION % 500, "-fomit-frame-pointer")

@@ -21,7 +21,8 @@ bool Matches(const ElfFile& found, const ElfFile& original, const DebugLink& lin
 
 }  // namespace
 
-DebugFiles::DebugFiles(std::vector<std::string> folders) : folders_(std::move(folders)) {
+DebugFiles::DebugFiles(std::vector<std::string> folders, base::PromptFiles* prompt_files)
+    : folders_(std::move(folders)), prompt_files_(prompt_files) {
   folders_.emplace_back(kDebugFolder);
 }
 
@@ -30,7 +31,8 @@ std::optional<ElfFile> DebugFiles::FindByBuildId(const std::string& build_id) co
   const std::string digits = absl::BytesToHexString(build_id);
   for (const std::string& folder : folders_) {
     absl::StatusOr<ElfFile> file = ElfFile::Open(
-        absl::StrCat(folder, "/.build-id/", digits.substr(0, 2), "/", digits.substr(2), ".debug"));
+        absl::StrCat(folder, "/.build-id/", digits.substr(0, 2), "/", digits.substr(2), ".debug"),
+        prompt_files_);
     if (file.ok() && file->has_symbols() && file->build_id() == build_id) return *std::move(file);
   }
   return std::nullopt;
@@ -46,7 +48,7 @@ std::optional<ElfFile> DebugFiles::FindByLink(const ElfFile& file, const std::st
     paths.push_back(absl::StrCat(each, "/", link->name));
   }
   for (const std::string& each : paths) {
-    absl::StatusOr<ElfFile> found = ElfFile::Open(each);
+    absl::StatusOr<ElfFile> found = ElfFile::Open(each, prompt_files_);
     if (found.ok() && found->has_symbols() && Matches(*found, file, *link)) {
       return *std::move(found);
     }

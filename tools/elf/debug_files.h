@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/base/prompt_files.h"
 #include "tools/elf/elf_file.h"
 
 namespace elf {
@@ -19,7 +20,9 @@ inline constexpr char kDebugFolder[] = "/usr/lib/debug";
 class DebugFiles {
  public:
   // `folders` are searched before kDebugFolder, and must have the same structure as kDebugFolder.
-  explicit DebugFiles(std::vector<std::string> folders);
+  // Unless `prompt_files` is null, files are not read whose paths lead to a file system that may
+  // wait for a user's process. `prompt_files` must outlive this object.
+  explicit DebugFiles(std::vector<std::string> folders, base::PromptFiles* prompt_files = nullptr);
 
   // Returns the folders that the user has named.
   std::vector<std::string> named() const { return {folders_.begin(), folders_.end() - 1}; }
@@ -36,6 +39,7 @@ class DebugFiles {
 
  private:
   std::vector<std::string> folders_;
+  base::PromptFiles* const prompt_files_;
 };
 
 // Returns whether every user of the machine may read the file: its mode and those of its folders

@@ -96,10 +96,15 @@ ElfFile::Symbol ElfFile::ParseSymbol(const std::byte* from) const {
   return is_64_ ? parse(Elf64_Sym()) : parse(Elf32_Sym());
 }
 
-absl::StatusOr<ElfFile> ElfFile::Open(const std::string& path) {
+absl::StatusOr<ElfFile> ElfFile::Open(const std::string& path, base::PromptFiles* prompt_files) {
   // Opening a device can have effects, such as the start of a watchdog. Therefore, the type of the
   // file is checked before the file is opened, and then the same file is opened.
-  const base::UniqueFd place(open(path.c_str(), O_PATH | O_CLOEXEC));
+  base::UniqueFd place;
+  if (prompt_files != nullptr) {
+    ASSIGN_OR_RETURN(place, prompt_files->Open(path));
+  } else {
+    place = base::UniqueFd(open(path.c_str(), O_PATH | O_CLOEXEC));
+  }
   if (!place.valid()) return absl::ErrnoToStatus(errno, "cannot be opened");
   RETURN_IF_ERROR(CheckRegular(place.get()));
   base::UniqueFd fd(open(absl::StrCat("/proc/self/fd/", place.get()).c_str(),

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tools/base/prompt_files.h"
 #include "tools/base/unique_fd.h"
 #include "tools/elf/call_frames.h"
 
@@ -60,8 +61,10 @@ class ElfFile {
  public:
   // Opens a file. Does not open devices and FIFOs. Returns the error of open(2), and
   // InvalidArgument if the file is not a regular file or not a program or shared object. Errors do
-  // not contain the path.
-  static absl::StatusOr<ElfFile> Open(const std::string& path);
+  // not contain the path. Unless `prompt_files` is null, fails with FailedPrecondition if the path
+  // leads to a file system that may wait for a user's process.
+  static absl::StatusOr<ElfFile> Open(const std::string& path,
+                                      base::PromptFiles* prompt_files = nullptr);
   static absl::StatusOr<ElfFile> Open(base::UniqueFd fd);
 
   // Returns the bytes of the build id; empty if there is none.

@@ -730,6 +730,7 @@ void AddSymbols(const RecordArguments& arguments, Output* output,
   options.command = "record";
   options.input = options.output = arguments.output;
   options.mode = facts.st_mode & 07777;
+  options.has_prompt_files_only = true;
   const absl::StatusOr<symbolize::Summary> symbols = symbolize::Run(options);
   if (!symbols.ok()) {
     absl::FPrintF(stderr, "nettrace record: warning: no names of functions were added: %s; %s\n",

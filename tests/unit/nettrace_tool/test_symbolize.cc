@@ -31,6 +31,7 @@
 #include "nettrace/verifier.h"
 #include "nettrace/writer.h"
 #include "tests/support/elf_builder.h"
+#include "tools/base/prompt_files.h"
 #include "tools/base/read_file.h"
 #include "tools/nettrace/symbolize/function_finder.h"
 #include "tools/nettrace/symbolize/perf_map.h"
@@ -609,15 +610,19 @@ TEST_F(SymbolizeTest, ReadsPerfMapsOfContainersOnlyFromTheirUser) {
   const std::string path = absl::StrCat("/tmp/perf-", process.own_pid, ".map");
   Write(path, "1000 10 f\n");
   const std::vector<std::uint64_t> addresses = {0x1000};
+  base::PromptFiles prompt_files;
   EXPECT_TRUE(ReadPerfMapOf(process, addresses).ok());
+  EXPECT_TRUE(ReadPerfMapOf(process, addresses, &prompt_files).ok());
   ContainedProcess of_other = process;
   of_other.user = process.user + 1;
   EXPECT_TRUE(absl::IsPermissionDenied(ReadPerfMapOf(of_other, addresses).status()));
   std::filesystem::rename(path, folder_ / "map");
   std::filesystem::create_symlink(folder_ / "map", path);
   EXPECT_FALSE(ReadPerfMapOf(process, addresses).ok());
+  EXPECT_FALSE(ReadPerfMapOf(process, addresses, &prompt_files).ok());
   std::filesystem::remove(path);
   EXPECT_FALSE(FindContainedProcess(process.pid, absl::Now()));
+  EXPECT_FALSE(FindContainedProcess(process.pid, absl::Now(), &prompt_files));
   EXPECT_FALSE(FindContainedProcess(0, absl::Now()));
 }
 
@@ -669,9 +674,12 @@ TEST_F(SymbolizeTest, RefusesPerfMapsWithOtherNames) {
   const std::string path = folder_ / "perf.map";
   Write(path, "1000 10 f\n");
   const std::vector<std::uint64_t> addresses = {0x1000};
+  base::PromptFiles prompt_files;
   EXPECT_TRUE(ReadPerfMap(path, addresses).ok());
+  EXPECT_TRUE(ReadPerfMap(path, addresses, &prompt_files).ok());
   std::filesystem::create_symlink(path, folder_ / "link");
   EXPECT_FALSE(ReadPerfMap(folder_ / "link", addresses).ok());
+  EXPECT_FALSE(ReadPerfMap(folder_ / "link", addresses, &prompt_files).ok());
   std::filesystem::create_hard_link(path, folder_ / "hard");
   EXPECT_FALSE(ReadPerfMap(path, addresses).ok());
   EXPECT_FALSE(ReadPerfMap(folder_, addresses).ok());

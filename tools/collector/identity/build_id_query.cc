@@ -9,8 +9,8 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/mounts.h"
 #include "tools/base/read_file.h"
-#include "tools/collector/identity/mounts.h"
 
 namespace collector {
 namespace {
@@ -45,7 +45,7 @@ constexpr std::array<std::string_view, 13> kLocalTypes = {
 
 absl::flat_hash_set<std::uint64_t> LocalDevices(std::string_view mountinfo) {
   absl::flat_hash_set<std::uint64_t> devices;
-  for (const Mount& mount : ParseMounts(mountinfo)) {
+  for (const base::Mount& mount : base::ParseMounts(mountinfo)) {
     if (std::find(kLocalTypes.begin(), kLocalTypes.end(), mount.type) != kLocalTypes.end()) {
       devices.insert(mount.device);
     }
@@ -54,7 +54,8 @@ absl::flat_hash_set<std::uint64_t> LocalDevices(std::string_view mountinfo) {
 }
 
 BuildIdQuery::BuildIdQuery()
-    : devices_(LocalDevices(base::ReadFile("/proc/self/mountinfo", kMaxMountinfo).value_or(""))) {}
+    : devices_(
+          LocalDevices(base::ReadFile("/proc/self/mountinfo", base::kMaxMountinfo).value_or(""))) {}
 
 void BuildIdQuery::SelectProcess(std::uint32_t pid) {
   maps_.reset();

@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
+#include "tools/base/text.h"
 #include "tools/collector/perf/cpu_list.h"
 #include "tools/collector/perf/open_event.h"
 #include "tools/collector/perf/session_clock.h"
@@ -150,10 +151,10 @@ void WarnOfDeferredStacks(std::uint64_t missing, SessionWriter* session) {
 // the capture.
 void WarnOfRefusedFiles(std::size_t refused, SessionWriter* session) {
   if (refused == 0) return;
-  session->tracepoints().Warn(absl::StrCat(
-      refused,
-      " files of programs were not read, because their file systems are not known or may wait for "
-      "a user's process (FUSE); stacks may end at their code and have the label StackCut"));
+  session->tracepoints().Warn(
+      absl::StrCat("did not read the call frames of ", base::Counted(refused, "file"),
+                   ", because the file systems are not known or may wait for a user's process "
+                   "(FUSE); stacks may end in this code and have the label StackCut"));
 }
 
 // Minimum length, in ns, of the parts of time in which the rings are drained.

@@ -2,21 +2,17 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string>
-#include <string_view>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/base/read_file.h"
+#include "tools/base/unique_fd.h"
 #include "tools/elf/vdso.h"
 
 namespace collector {
@@ -42,54 +38,13 @@ base::UniqueFd OpenCached(const base::UniqueFd& folder, const std::string& path)
   return {};
 }
 
-// Returns the id of the mount of an open file; no value if it is not known. Unlike fstat(2), this
-// does not ask the file system.
-std::optional<std::uint64_t> MountOf(int fd) {
-  constexpr std::size_t kMaxInfo = 4096;
-  const std::string info =
-      base::ReadFile(absl::StrCat("/proc/self/fdinfo/", fd), kMaxInfo).value_or("");
-  constexpr std::string_view kKey = "mnt_id:\t";
-  const std::size_t at = info.find(kKey);
-  if (at == std::string::npos) return std::nullopt;
-  const std::string number = info.substr(at + kKey.size());
-  std::uint64_t id = 0;
-  if (!absl::SimpleAtoi(number.substr(0, number.find('\n')), &id)) return std::nullopt;
-  return id;
-}
-
-const Mount* FindMount(const std::vector<Mount>& mounts, std::uint64_t id) {
-  const auto found = std::find_if(mounts.begin(), mounts.end(),
-                                  [id](const Mount& mount) { return mount.id == id; });
-  return found == mounts.end() ? nullptr : &*found;
-}
-
-std::vector<Mount> ReadMounts(const std::string& path) {
-  return ParseMounts(base::ReadFile(path, kMaxMountinfo).value_or(""));
-}
-
 }  // namespace
 
-MappedFiles::MappedFiles() : changes_(open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)) {
-  LoadMounts();
-}
-
-void MappedFiles::LoadMounts() { mounts_ = ReadMounts("/proc/self/mountinfo"); }
-
-bool MappedFiles::IsSafe(std::uint32_t pid, int fd) {
-  const std::optional<std::uint64_t> id = MountOf(fd);
-  if (!id) return false;
-  pollfd changes = {changes_.get(), POLLPRI, 0};
-  if (!changes_.valid() || poll(&changes, 1, 0) != 0) LoadMounts();
-  // The open file keeps the mount and its id, so these are the mount's facts.
-  constexpr std::string_view kFuse = "fuse";
-  if (const Mount* const mount = FindMount(mounts_, *id)) return !mount->type.starts_with(kFuse);
-  const std::vector<Mount> mounts = ReadMounts(absl::StrCat("/proc/", pid, "/mountinfo"));
-  const Mount* const mount = FindMount(mounts, *id);
-  if (mount == nullptr || mount->type.starts_with(kFuse)) return false;
-  return mount->type != "overlay" ||
-         std::any_of(mounts_.begin(), mounts_.end(), [mount](const Mount& own) {
-           return own.device == mount->device && own.type == mount->type;
-         });
+void MappedFiles::Refuse(int fd, const std::string& path) {
+  // The path alone may stand for other files in other containers.
+  const auto key = absl::StrCat(base::MountOf(fd).value_or(0), path);
+  if (refused_files_.size() < kMaxRefused && !refused_files_.insert(key).second) return;
+  refused_.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::optional<elf::ElfFile> MappedFiles::Open(std::uint32_t pid, const CodeMapping& mapping) {
@@ -112,8 +67,8 @@ std::optional<elf::ElfFile> MappedFiles::Open(std::uint32_t pid, const CodeMappi
   }
   for (const base::UniqueFd& place : places) {
     if (!place.valid()) continue;
-    if (!IsSafe(pid, place.get())) {
-      refused_.fetch_add(1, std::memory_order_relaxed);
+    if (!prompt_files_.IsPrompt(place.get(), pid)) {
+      Refuse(place.get(), path);
       return std::nullopt;
     }
     absl::StatusOr<elf::ElfFile> file =

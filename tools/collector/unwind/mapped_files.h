@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
+#include <string>
 
-#include "tools/base/unique_fd.h"
+#include "absl/container/flat_hash_set.h"
+#include "tools/base/prompt_files.h"
 #include "tools/collector/identity/code_tracker.h"
-#include "tools/collector/identity/mounts.h"
 #include "tools/elf/elf_file.h"
 
 namespace collector {
@@ -20,29 +20,26 @@ namespace collector {
 // regular files are opened, and only if they are the files that the process executes: the process
 // has the file mapped, or the file has the build id that the kernel reported for the mapping.
 //
-// Any user can provide a file system by FUSE, and let each access wait until the user's process
-// answers. Therefore a file is accessed only after its mount is known: neither FUSE, nor an overlay
-// in another mount namespace, which may be above FUSE. Paths are resolved only from the kernel's
-// cache of names (RESOLVE_CACHED, since Linux 5.12), which asks no file system. Not thread-safe,
-// except refused().
+// Files on file systems that may wait for a user's process (base::PromptFiles) are not read. Paths
+// are resolved only from the kernel's cache of names (RESOLVE_CACHED, since Linux 5.12), which asks
+// no file system. Not thread-safe, except refused().
 class MappedFiles {
  public:
-  MappedFiles();
-
   // Opens the file of a mapping of the process. Returns no value if the file cannot be opened, if
   // it may not be the file that the process has mapped, or if its file system may wait.
   std::optional<elf::ElfFile> Open(std::uint32_t pid, const CodeMapping& mapping);
 
-  // Number of files that were not opened because of their file systems. Any thread may call it.
+  // Number of files that were not opened because of their file systems: of different paths and
+  // mounts. Counts a file again if there are more than kMaxRefused. Any thread may call it.
   std::size_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
-  // Returns whether the file system of an open file cannot wait for a process of a user.
-  bool IsSafe(std::uint32_t pid, int fd);
-  void LoadMounts();
+  static constexpr std::size_t kMaxRefused = 4096;
 
-  const base::UniqueFd changes_;  // reports changes of mounts_
-  std::vector<Mount> mounts_;     // those of this process
+  void Refuse(int fd, const std::string& path);
+
+  base::PromptFiles prompt_files_;
+  absl::flat_hash_set<std::string> refused_files_;  // mounts and paths
   std::atomic<std::size_t> refused_ = 0;
 };
 

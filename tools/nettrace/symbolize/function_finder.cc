@@ -1,5 +1,6 @@
 #include "tools/nettrace/symbolize/function_finder.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "absl/time/time.h"
 #include "nettrace/format.h"
 #include "tools/base/read_file.h"
+#include "tools/base/unique_fd.h"
 #include "tools/elf/vdso.h"
 #include "tools/nettrace/symbolize/perf_map.h"
 
@@ -47,12 +49,19 @@ bool HasNoFile(std::string_view path) {
 
 // Returns true if the process of the mapping still maps `file` at these addresses, and false if it
 // maps another file there. Returns nullopt if the mapping is gone, or if this process may not see
-// it.
-std::optional<bool> IsMapped(const struct stat& file, const HitMapping& mapping) {
+// it. With `prompt_files`, `file` is on a file system that does not wait.
+std::optional<bool> IsMapped(const struct stat& file, const HitMapping& mapping,
+                             base::PromptFiles* prompt_files) {
   struct stat mapped = {};
   const std::string path =
       absl::StrFormat("/proc/%d/map_files/%x-%x", mapping.pid, mapping.first, mapping.last + 1);
-  if (stat(path.c_str(), &mapped) != 0) return std::nullopt;
+  const base::UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!fd.valid()) return std::nullopt;
+  if (prompt_files != nullptr &&
+      !prompt_files->IsPrompt(fd.get(), static_cast<std::uint32_t>(mapping.pid))) {
+    return false;
+  }
+  if (fstat(fd.get(), &mapped) != 0) return std::nullopt;
   return mapped.st_dev == file.st_dev && mapped.st_ino == file.st_ino;
 }
 
@@ -74,8 +83,11 @@ elf::Functions FindFunctions(const elf::ElfFile& file, std::span<const std::uint
 }
 
 std::string Cause(const absl::Status& status) {
-  return absl::IsNotFound(status) ? "the file does not exist"
-                                  : absl::StrCat("the file cannot be used: ", status.message());
+  if (absl::IsNotFound(status)) return "the file does not exist";
+  // Only PromptFiles fails so.
+  constexpr char kRemedy[] = "; 'nettrace symbolize' reads it";
+  return absl::StrCat("the file cannot be used: ", status.message(),
+                      absl::IsFailedPrecondition(status) ? kRemedy : "");
 }
 
 }  // namespace
@@ -121,7 +133,7 @@ std::string FunctionFinder::WhyRefused(const elf::ElfFile& file, const HitMappin
   // The trace may state a later time than when the mapping was made, and the file may have changed
   // between these times. If possible, checks what the process has mapped.
   const std::optional<bool> is_mapped =
-      machine_.is_same_boot ? IsMapped(facts, mapping) : std::nullopt;
+      machine_.is_same_boot ? IsMapped(facts, mapping, prompt_files_) : std::nullopt;
   if (is_mapped == false) return absl::StrCat(kUnknown, "the process has mapped another file");
   if (is_mapped == true) return "";
   const uid_t user = geteuid();
@@ -134,7 +146,7 @@ std::string FunctionFinder::WhyRefused(const elf::ElfFile& file, const HitMappin
 std::optional<elf::ElfFile> FunctionFinder::OpenOriginal(const HitMapping& mapping,
                                                          ModuleResult* result) const {
   const std::string& path = mapping.path;
-  absl::StatusOr<elf::ElfFile> file = elf::ElfFile::Open(path);
+  absl::StatusOr<elf::ElfFile> file = elf::ElfFile::Open(path, prompt_files_);
   if (!file.ok()) {
     result->reason = Cause(file.status());
   } else {
@@ -147,7 +159,7 @@ std::optional<elf::ElfFile> FunctionFinder::OpenOriginal(const HitMapping& mappi
   for (const std::string& folder : debug_files_.named()) {
     for (const std::string& each :
          {absl::StrCat(folder, path), absl::StrCat(folder, path.substr(path.rfind('/')))}) {
-      file = elf::ElfFile::Open(each);
+      file = elf::ElfFile::Open(each, prompt_files_);
       const std::string& build_id = mapping.file.build_id;
       if (!file.ok() || (!build_id.empty() && file->build_id() != build_id)) continue;
       result->source = each;
@@ -315,10 +327,12 @@ void FunctionFinder::FindInPerfMap(const Group& group) {
   }
   std::sort(addresses.begin(), addresses.end());
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-  const std::optional<ContainedProcess> contained = FindContainedProcess(pid, last_use);
+  const std::optional<ContainedProcess> contained =
+      FindContainedProcess(pid, last_use, prompt_files_);
   if (contained) result.path = contained->perf_map;
   const absl::StatusOr<elf::Functions> found =
-      contained ? ReadPerfMapOf(*contained, addresses) : ReadPerfMap(result.path, addresses);
+      contained ? ReadPerfMapOf(*contained, addresses, prompt_files_)
+                : ReadPerfMap(result.path, addresses, prompt_files_);
   if (found.ok()) {
     result.source = result.path;
     Add(

@@ -22,6 +22,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "nettrace/schema.h"
+#include "tools/base/prompt_files.h"
 #include "tools/elf/debug_files.h"
 #include "tools/elf/elf_file.h"
 #include "tools/nettrace/symbolize/debuginfod.h"
@@ -65,10 +66,16 @@ using ElfDescriptions = absl::flat_hash_map<std::uint64_t, ElfDescription>;
 class FunctionFinder {
  public:
   // `folders` contain debug information or copies of files, and are searched first. `debuginfod` is
-  // asked last; null: no servers are asked.
+  // asked last; null: no servers are asked. Unless `prompt_files` is null, files are not read whose
+  // paths lead to a file system that may wait for a user's process. `prompt_files` must outlive
+  // this object.
   FunctionFinder(Machine machine, std::vector<std::string> folders,
-                 std::unique_ptr<Debuginfod> debuginfod = nullptr)
-      : machine_(machine), debug_files_(std::move(folders)), debuginfod_(std::move(debuginfod)) {}
+                 std::unique_ptr<Debuginfod> debuginfod = nullptr,
+                 base::PromptFiles* prompt_files = nullptr)
+      : machine_(machine),
+        prompt_files_(prompt_files),
+        debug_files_(std::move(folders), prompt_files),
+        debuginfod_(std::move(debuginfod)) {}
 
   // Finds the functions of the mappings, and adds them to functions() with their addresses in the
   // processes.
@@ -111,6 +118,7 @@ class FunctionFinder {
            const elf::Functions& found, const AddressOf& address_of, ModuleResult* result);
 
   const Machine machine_;
+  base::PromptFiles* const prompt_files_;
   const elf::DebugFiles debug_files_;
   const std::unique_ptr<Debuginfod> debuginfod_;
   FunctionsByMapping functions_;

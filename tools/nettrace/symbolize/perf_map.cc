@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "tools/base/read_file.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/unique_fd.h"
 
 namespace tools::symbolize {
@@ -99,6 +100,24 @@ elf::Functions PerfMapLookup::Finish() {
 
 namespace {
 
+constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+// Opens a file for reading that is open with O_PATH.
+base::UniqueFd Reopen(const base::UniqueFd& place) {
+  return base::UniqueFd(open(absl::StrCat("/proc/self/fd/", place.get()).c_str(), kReadFlags));
+}
+
+base::UniqueFd OpenRootOf(std::uint64_t pid) {
+  return base::UniqueFd(
+      open(absl::StrCat("/proc/", pid, "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+// Returns whether a file of the process may be accessed; without `prompt_files`, all may be.
+bool MayAccess(const base::UniqueFd& file, std::uint64_t pid, base::PromptFiles* prompt_files) {
+  return prompt_files == nullptr ||
+         prompt_files->IsPrompt(file.get(), static_cast<std::uint32_t>(pid));
+}
+
 // Reads an open perf map. Root may read the perf maps of `owner`, or of all users without `owner`.
 absl::StatusOr<elf::Functions> ReadOpenPerfMap(const base::UniqueFd& fd, std::optional<uid_t> owner,
                                                std::span<const std::uint64_t> addresses) {
@@ -165,26 +184,39 @@ std::optional<absl::Time> StartOf(std::string_view stat) {
 }  // namespace
 
 absl::StatusOr<elf::Functions> ReadPerfMap(const std::string& path,
-                                           std::span<const std::uint64_t> addresses) {
-  const base::UniqueFd fd(
-      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
+                                           std::span<const std::uint64_t> addresses,
+                                           base::PromptFiles* prompt_files) {
+  base::UniqueFd fd;
+  if (prompt_files != nullptr) {
+    ASSIGN_OR_RETURN(const base::UniqueFd place,
+                     prompt_files->Open(path, base::PromptFiles::LastLink::kOpen));
+    fd = Reopen(place);
+  } else {
+    fd = base::UniqueFd(open(path.c_str(), kReadFlags | O_NOFOLLOW));
+  }
   return ReadOpenPerfMap(fd, std::nullopt, addresses);
 }
 
-std::optional<ContainedProcess> FindContainedProcess(std::uint64_t pid, absl::Time last_use) {
+std::optional<ContainedProcess> FindContainedProcess(std::uint64_t pid, absl::Time last_use,
+                                                     base::PromptFiles* prompt_files) {
   constexpr std::size_t kMaxText = std::size_t{64} << 10;
   const std::string folder = absl::StrCat("/proc/", pid);
   const std::string status = base::ReadFile(folder + "/status", kMaxText).value_or("");
   const std::vector<std::uint64_t> pids = NumbersOf(status, "NSpid:");
   const std::vector<std::uint64_t> users = NumbersOf(status, "Uid:");
   const auto start = StartOf(base::ReadFile(folder + "/stat", kMaxText).value_or(""));
+  const base::UniqueFd root_folder = OpenRootOf(pid);
   struct stat root = {};
   struct stat own_root = {};
   // Accepts a difference of 1 s, because the start is computed from another clock.
   if (pids.empty() || users.size() < 2 || !start || *start > last_use + absl::Seconds(1) ||
-      stat((folder + "/root").c_str(), &root) != 0 || stat("/", &own_root) != 0) {
+      !root_folder.valid()) {
     return std::nullopt;
   }
+  const ContainedProcess contained = {pid, pids.back(), static_cast<uid_t>(users[1]),
+                                      absl::StrCat(folder, "/root/tmp/perf-", pids.back(), ".map")};
+  if (!MayAccess(root_folder, pid, prompt_files)) return contained;
+  if (fstat(root_folder.get(), &root) != 0 || stat("/", &own_root) != 0) return std::nullopt;
   struct stat mounts = {};
   struct stat own_mounts = {};
   if (stat((folder + "/ns/mnt").c_str(), &mounts) != 0 ||
@@ -196,21 +228,28 @@ std::optional<ContainedProcess> FindContainedProcess(std::uint64_t pid, absl::Ti
       root.st_ino == own_root.st_ino) {
     return std::nullopt;
   }
-  return ContainedProcess{pid, pids.back(), static_cast<uid_t>(users[1]),
-                          absl::StrCat(folder, "/root/tmp/perf-", pids.back(), ".map")};
+  return contained;
 }
 
 absl::StatusOr<elf::Functions> ReadPerfMapOf(const ContainedProcess& process,
-                                             std::span<const std::uint64_t> addresses) {
-  const base::UniqueFd root(
-      open(absl::StrCat("/proc/", process.pid, "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  open_how how = {};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-  const std::string path = absl::StrCat("tmp/perf-", process.own_pid, ".map");
-  const base::UniqueFd fd(
-      static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
-  return ReadOpenPerfMap(fd, process.user, addresses);
+                                             std::span<const std::uint64_t> addresses,
+                                             base::PromptFiles* prompt_files) {
+  base::UniqueFd place = OpenRootOf(process.pid);
+  for (const std::string& name :
+       {std::string("tmp"), absl::StrCat("perf-", process.own_pid, ".map")}) {
+    if (place.valid() && !MayAccess(place, process.pid, prompt_files)) break;
+    open_how how = {};
+    how.flags = O_PATH | O_CLOEXEC;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+    place = base::UniqueFd(
+        static_cast<int>(syscall(SYS_openat2, place.get(), name.c_str(), &how, sizeof how)));
+    if (!place.valid()) return absl::ErrnoToStatus(errno, "cannot be opened");
+  }
+  if (!MayAccess(place, process.pid, prompt_files)) {
+    return absl::FailedPreconditionError(
+        "it is on a file system that is not known or may wait for a user's process (FUSE)");
+  }
+  return ReadOpenPerfMap(Reopen(place), process.user, addresses);
 }
 
 }  // namespace tools::symbolize

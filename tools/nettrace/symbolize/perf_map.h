@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "tools/base/prompt_files.h"
 #include "tools/elf/elf_file.h"
 
 namespace tools::symbolize {
@@ -49,9 +50,12 @@ class PerfMapLookup {
 
 // Reads the functions at `addresses` from the perf map at `path`, at most its first GiB. Fails if
 // it is not a regular file, has several hard links, or belongs to a user other than root and the
-// user of this process. Root may read the perf maps of all users. Errors do not contain the path.
+// user of this process. Root may read the perf maps of all users. Unless `prompt_files` is null,
+// fails with FailedPrecondition if the path leads to a file system that may wait for a user's
+// process. Errors do not contain the path.
 absl::StatusOr<elf::Functions> ReadPerfMap(const std::string& path,
-                                           std::span<const std::uint64_t> addresses);
+                                           std::span<const std::uint64_t> addresses,
+                                           base::PromptFiles* prompt_files = nullptr);
 
 // A process that runs in a container: its root directory differs from that of this process, or its
 // process id in its own pid namespace differs from its id in the namespace of this process.
@@ -62,13 +66,17 @@ struct ContainedProcess {
   std::string perf_map;       // path, for messages
 };
 // Returns the process if it runs in a container and started no later than `last_use`. A process
-// that started later is not the recorded process: the kernel has used the process id again.
-std::optional<ContainedProcess> FindContainedProcess(std::uint64_t pid, absl::Time last_use);
+// that started later is not the recorded process: the kernel has used the process id again. Unless
+// `prompt_files` is null, a root that may wait for a user's process counts as another root, and is
+// not accessed.
+std::optional<ContainedProcess> FindContainedProcess(std::uint64_t pid, absl::Time last_use,
+                                                     base::PromptFiles* prompt_files = nullptr);
 // Reads tmp/perf-OWN_PID.map below the root of the process. In addition to the conditions of
 // ReadPerfMap, the file must belong to the user of the process, and no part of its path may be a
 // symbolic link: the process chooses what its root contains.
 absl::StatusOr<elf::Functions> ReadPerfMapOf(const ContainedProcess& process,
-                                             std::span<const std::uint64_t> addresses);
+                                             std::span<const std::uint64_t> addresses,
+                                             base::PromptFiles* prompt_files = nullptr);
 
 }  // namespace tools::symbolize
 

@@ -14,6 +14,7 @@
 #include "nettrace/payload_encoder.h"
 #include "nettrace/time_ordered_reader.h"
 #include "tools/base/json_text.h"
+#include "tools/base/prompt_files.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/nettrace/command/output_file.h"
@@ -199,7 +200,9 @@ absl::StatusOr<Summary> Run(const Options& options) {
   StackHits hits;
   Machine machine;
   RETURN_IF_ERROR(ReadHits(options.input, input.get(), &hits, &machine));
-  FunctionFinder finder(machine, options.debug_folders, std::move(debuginfod));
+  base::PromptFiles prompt_files;
+  FunctionFinder finder(machine, options.debug_folders, std::move(debuginfod),
+                        options.has_prompt_files_only ? &prompt_files : nullptr);
   finder.Find(hits.Finish());
   Summary summary;
   summary.modules = finder.modules();

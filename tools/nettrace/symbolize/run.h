@@ -24,6 +24,8 @@ struct Options {
   std::optional<mode_t> mode;
   std::vector<std::string> debug_folders;
   bool debuginfod = false;  // ask debuginfod servers for debug information that is not found here
+  // Do not read files whose file systems may wait for a user's process (base::PromptFiles).
+  bool has_prompt_files_only = false;
 };
 
 struct Summary {

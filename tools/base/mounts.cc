@@ -1,4 +1,4 @@
-#include "tools/collector/identity/mounts.h"
+#include "tools/base/mounts.h"
 
 #include <sys/sysmacros.h>
 
@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 
-namespace collector {
+namespace base {
 
 std::vector<Mount> ParseMounts(std::string_view mountinfo) {
   std::vector<Mount> mounts;
@@ -32,4 +32,4 @@ std::vector<Mount> ParseMounts(std::string_view mountinfo) {
   return mounts;
 }
 
-}  // namespace collector
+}  // namespace base

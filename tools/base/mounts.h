@@ -1,6 +1,6 @@
 // Reads the mounted file systems of a process.
-#ifndef TOOLS_COLLECTOR_IDENTITY_MOUNTS_H_
-#define TOOLS_COLLECTOR_IDENTITY_MOUNTS_H_
+#ifndef TOOLS_BASE_MOUNTS_H_
+#define TOOLS_BASE_MOUNTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace collector {
+namespace base {
 
 // Maximum bytes of a /proc/PID/mountinfo that are read.
 inline constexpr std::size_t kMaxMountinfo = std::size_t{16} << 20;
@@ -23,6 +23,6 @@ struct Mount {
 // Parses the text of /proc/PID/mountinfo. Skips malformed lines.
 std::vector<Mount> ParseMounts(std::string_view mountinfo);
 
-}  // namespace collector
+}  // namespace base
 
-#endif  // TOOLS_COLLECTOR_IDENTITY_MOUNTS_H_
+#endif  // TOOLS_BASE_MOUNTS_H_
