@@ -1,5 +1,5 @@
-"""The transport of the services in tests that run with each: user_events, or rings in user space, which the build files
-choose by EVENTHEADER_TRANSPORT."""
+"""Support for tests that run once with each transport of the services: user_events, and rings in user space. The build
+files select the transport by EVENTHEADER_TRANSPORT."""
 
 import json
 import os

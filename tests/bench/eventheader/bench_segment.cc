@@ -1,5 +1,6 @@
-// Measures why an event is one buffer whatever its size: the cost that a second segment adds to a
-// system call, compared with the copy that it saves.
+// Measures what a second segment (iovec) of an event would add to the cost of a system call,
+// compared with the copy that it would save. This is why the library passes each event in one
+// buffer, whatever its size.
 //
 //   bench_segment [--json]
 //

@@ -4,7 +4,7 @@
 //
 // On this machine, the unit is nanoseconds, and instructions of user code. With --instructions, the
 // program runs in the VM, where a nanosecond is an instruction, and whose kernel has user_events.
-// There, the same event is also written by user_events, and bare by write().
+// There, the same event is also written by user_events, and its bytes by a bare write().
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

@@ -371,7 +371,7 @@ class ReportTest(unittest.TestCase):
         facts, others = (dict(each.rows("summary-table")) for each in (page, other))
         self.assertEqual({key: others[key] for key in facts if key not in ("Files", "Complete")},
                          {key: facts[key] for key in facts if key not in ("Files", "Complete")})
-        # The first ones are links to the parts.
+        # The first "What stands out" in the text is a link to the section; the second one is its heading.
         findings = [each.text.split("What stands out\n", 2)[2].split("Summary\n", 1)[0] for each in (page, other)]
         self.assertEqual(*findings)
 

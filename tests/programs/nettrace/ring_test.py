@@ -185,7 +185,7 @@ class RingTest(unittest.TestCase):
             if contents:
                 self.assertEqual(previous.read_bytes(), contents[-1])
             contents.append(self.trace.read_bytes())
-        # A recording that cannot start keeps everything.
+        # A recording that cannot start replaces and renames no file.
         ran = subprocess.run([ARGS.nettrace, "record", "-e", ":"], cwd=self.folder, env=self.env, capture_output=True, check=False)
         self.assertNotEqual(ran.returncode, 0)
         self.assertEqual((self.trace.read_bytes(), previous.read_bytes()), (contents[-1], contents[-2]))
@@ -449,7 +449,7 @@ class RingTest(unittest.TestCase):
 
     @unittest.skipIf(os.geteuid() != 0, "needs root to unmount tracefs")
     def test_daemon_without_tracefs(self):
-        """Sessions with a system of the kernel fail, those of services run."""
+        """Sessions that select tracepoints of the kernel fail; sessions that select services run."""
         with unittest.mock.patch.dict(os.environ, self.env):
             daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, {
                 name: f'[session.{name}]\nselect = ["{pattern}"]\n'
@@ -600,7 +600,7 @@ class RingTest(unittest.TestCase):
 
     @unittest.skipUnless(HAS_NAMESPACES, "user namespaces are not permitted here")
     def test_container_reaches_the_next_daemon(self):
-        """The container has only the folder of the socket in the runtime directory of nettraced, which is restarted."""
+        """A container that has only the folder of the socket is recorded, also after nettraced was restarted."""
         environment = {name: value for name, value in self.env.items() if name != "EVENTHEADER_SOCKET"}
         with unittest.mock.patch.dict(os.environ, environment, clear=True):
             daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, {"first": '[session.first]\nselect = ["Ring_Service"]\n'})

@@ -1,5 +1,5 @@
-// Tests samples that any process may have written, from the ring to the file: each is an event of
-// the file.
+// Tests samples that any process may have written, from the ring to the file: each becomes an event
+// of the file.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -32,7 +32,8 @@ TEST_F(InheritedEventsTest, ThreadCreatedBeforeTheOpeningLacksIt) {
 }
 
 TEST_F(InheritedEventsTest, FirstThreadCreatedAfterTheOpeningIsUnclear) {
-  // The thread's creation may have begun before.
+  // The record of the creation is late enough, but the creation may have begun before the event was
+  // opened.
   events_.Created(101, kMain, 1000);
   events_.Created(102, kMain, 1011);
   EXPECT_EQ(events_.Find(101), State::kUnclear);

@@ -35,7 +35,7 @@ struct EventKind : SchemaShares::Entry {
   std::size_t bytes = 0;
 };
 
-// Kinds of events, with counts that are kept without the shares.
+// Kinds of events in a SchemaShares, and a separate list of them to compare its counts with.
 class Kinds {
  public:
   explicit Kinds(const SchemaShares::Limits& limits = kSmall)

@@ -219,7 +219,7 @@ Labels LabelsOfSize(std::size_t size) {
   internal::ByteWriter row;
   internal::PutLabelList(labels, &row);
   const std::size_t rest = size - row.size();
-  // A length of 2^21 or more has 4 bytes instead of the one of "".
+  // The length of "" takes 1 byte, and a length of 2^21 or more takes 4.
   labels.strings[0].second.assign(rest - 3, 'x');
   row.Clear();
   internal::PutLabelList(labels, &row);

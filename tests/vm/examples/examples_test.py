@@ -307,7 +307,7 @@ class HttpServiceTest(ExampleTest):
         return lines, requests_of(events)
 
     def check_request(self, events, path, status, traceparent):
-        """`events`: those of one request, of the service and of its backend."""
+        """Checks `events`, which the service and its backend wrote for one request."""
         _, trace, parent, _ = traceparent.split("-")
         request = events[0]["activityId"]
         span = events[0]["payload"]["span_id"]

@@ -60,7 +60,8 @@ class ModuleCache {
     Module module;
     std::size_t bytes = 0;
   };
-  // The file of a mapping, or the process for which it could not be opened.
+  // Holds the file of a mapping. If the file could not be opened, holds the process for which this
+  // was tried.
   struct Known {
     std::optional<FileKey> key;
     std::uint32_t pid = 0;

@@ -534,7 +534,8 @@ TEST_F(RingProcessTest, ThreadsThatEndHandOverTheirChunks) {
     if (!WaitForEnabled(s.set)) return kWrong;
     for (std::uint64_t i = 0; i < kEnding; ++i) {
       std::thread([&] { WriteOne(s.set); }).join();
-      // 64 chunks are there. The collector gives them back in time.
+      // There are 64 chunks, so at most 60 threads may be ahead of the collector, which frees the
+      // chunks of threads that have ended.
       while (shared_[0] + 60 < i) usleep(100);
       shared_[1] = i + 1;
     }
