@@ -78,7 +78,7 @@ class Comparison:
             if event["name"] == "ProcessCreate" or not lives:
                 lives.append({"startMs": event["relativeMs"] if event["name"] == "ProcessCreate" else None})
             elif event["name"] == "ExistingProcess":
-                lives[-1]["startMs"] = event["relativeMs"]  # TraceLog uses the time of the last one.
+                lives[-1]["startMs"] = event["relativeMs"]  # TraceLog uses the time of the last event.
             if event["name"] == "ProcessExit":
                 lives[-1]["endMs"] = event["relativeMs"]
             else:

@@ -549,7 +549,7 @@ class DataStream:
         if packet.discarded is not None:
             lost = packet.discarded - (before.discarded or 0)
             need(lost >= 0, f"the counter of discarded events goes back from {before.discarded} to {packet.discarded}")
-        # babeltrace2 counts from the counter of the first packet.
+        # babeltrace2 counts losses from the counter in the first packet, so it does not see earlier ones.
         need(self.packets or not lost, f"{lost} events are lost before the end of the first packet")
         if lost:
             self.losses.append((before.end, packet.end, lost))

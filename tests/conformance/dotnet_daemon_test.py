@@ -290,7 +290,7 @@ def check_other_user(daemon, checks):
         sleeper.kill()
         sleeper.wait()
 
-        # The end of the process must not be counted among those of later programs.
+        # Waits until the daemon has counted the end of this process, so that later tests do not count it.
         def has_ended():
             is_refused()
             return found[0]["ended"]
@@ -322,7 +322,8 @@ def check_cgroup(args, checks):
 
 
 def check_stop(args, daemon, checks):
-    """Sessions end when the settings change. The runtime keeps their tracepoints until its process ends."""
+    """Checks that no tracepoint is left when the settings have removed all sessions and the program has ended. The
+    runtime keeps the tracepoints until then."""
     program = Program(args, "stopped", rounds=2)
     program.wait_for_round()
     daemon.set(settings="", none="")

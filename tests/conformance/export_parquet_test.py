@@ -102,7 +102,7 @@ def order(column):
 def check_group(found, number, group, schema, rows):
     for column in group["columns"]:
         if len(column["path"]) > 1:
-            continue  # a list, which has no bounds
+            continue  # the column is a list, for which the file has no minimum and maximum
         leaf = next(each for each in schema[1:] if each["name"] == column["path"][0])
         name, statistics = column["path"][0], column["statistics"]
         where = f"row group {number}: {name}"

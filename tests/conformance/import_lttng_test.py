@@ -77,7 +77,7 @@ def _is_stopped(process):
 
 
 class Service:
-    """The instrumented program. Returns the number of events that it has written."""
+    """The instrumented program. write() returns the number of events that it has written."""
 
     def __init__(self, process):
         self._process = process
@@ -188,7 +188,7 @@ class Comparison(ctf.Comparison):
             for name, value in theirs.items():
                 self.value(f"{where}: {name}", one["payload"].get(name), value)
                 if isinstance(value, ctf.Named):
-                    # Names of whole ranges are not kept.
+                    # The import does not keep the names of ranges.
                     names = [label for label in value.names if label != "MANY"]
                     if names:
                         self._same(f"{where}: {name} as shown", one["shown"][name], names[0])

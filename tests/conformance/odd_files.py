@@ -272,7 +272,7 @@ def type_cases():
         yield f"array-of-object-of-{name}", "", one([ARRAY, OBJECT, u16(1), field("o", code)], u16(2) + first + second)
         rules = "location-element" if code in (TEXT, VARINT, VARUINT) else ""
         if not rules:
-            place = 8  # after the location and the field after it
+            place = 8  # position of the data: after the location and the next field
             for kind, location in (("dataloc", DATALOC), ("relloc", RELLOC)):
                 at = place if location == DATALOC else place - 4
                 yield f"{kind}-of-{name}", "", stream(

@@ -15,7 +15,7 @@ import reader
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 ROUNDS, REQUESTS = 20, 40
-# The example's tracepoints, its options, and its pairs: each of four requests but one asks the backend.
+# For each example: its tracepoints, its options, and its number of pairs. Three of four requests call the backend.
 EXAMPLES = {
     "c-service": (["ExampleC_L4K1", "ExampleC_L3K1"], ["--rounds", str(ROUNDS)], ROUNDS),
     "http-service": (["ExampleHttp_L4K1", "ExampleHttp_L4K2"], ["--requests", str(REQUESTS), "--threads", "4"],

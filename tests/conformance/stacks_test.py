@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Tests that PerfView's TraceLog shows the stacks of a recording with the modules and functions that `nettrace dump
---stacks` shows. The stacks are those of programs that start, made here."""
+--stacks` shows. The recording is made here. It has stacks of programs that start."""
 
 import subprocess
 

@@ -193,7 +193,7 @@ class IdentityTest(unittest.TestCase):
         unit = f"docker-{ID}.scope"
         cgroup = {"Cgroup": f"/{self.top.name}/{unit}", "Unit": unit, "Container": ID}
         self.assertEqual(self.infos(pid)[-2:], [{"Executable": path} | cgroup for path in paths])
-        # Events that do not come from samples have only the executable.
+        # Events about processes do not come from samples, so their threads have no cgroup.
         self.assertEqual([event["threadInfo"] for event in self.process_events if event["pid"] == pid][-1],
                          {"Executable": paths[1]})
 

@@ -76,7 +76,7 @@ class TargetsTest(unittest.TestCase):
         with subprocess.Popen([ARGS.nettrace, "record", "-o", self.file, "--json", *selectors, *options, "--", *command],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) as recorder:
-            # A recorder that fails never starts the command that opens the pipe.
+            # If the recorder fails, it never starts the command that opens the pipe. This thread then opens it.
             watch = threading.Thread(target=lambda: recorder.wait() and os.close(os.open(go, os.O_RDWR | os.O_NONBLOCK)))
             watch.start()
             go.read_text()

@@ -217,7 +217,7 @@ class CaptureTest : public ::testing::Test {
   }
 
   std::unique_ptr<Capture> capture_;
-  bool polls_ = true;  // Drains the rings while the load runs.
+  bool polls_ = true;  // If true, Run drains the rings while the load runs.
   std::uint64_t most_events_ = 0;
   std::uint64_t longest_ = 0;  // ns
 };

@@ -72,7 +72,7 @@ TEST(KernelFormats, EachBecomesARowWithAllItsFields) {
     EXPECT_EQ(names, DeclaredNames(format.text));
     for (const TextForm form : {TextForm::kBytes, TextForm::kUtf16}) {
       nettrace::EventMetadata metadata = schema->MetadataFor(form);
-      metadata.provider = "formats";  // One for all systems, so that ids are unique.
+      metadata.provider = "formats";  // One provider for all systems, so that ids are unique.
       metadata.event_id = static_cast<std::uint32_t>(++rows);
       const auto added = (*writer)->AddMetadata(metadata);
       EXPECT_TRUE(added.ok()) << added.status();

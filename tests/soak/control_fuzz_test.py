@@ -21,7 +21,7 @@ ARGS = script.options(__doc__, "nettrace", "nettraced", "corpus", seconds=10, se
 SEED = ARGS.seed or time.time_ns() % 2**32
 # MiB of resident memory. The daemon may have 40 connections, each with a message of up to 1 MiB.
 MEMORY = ARGS.memory
-# Descriptors and threads beyond those before the first batch, for what ends later than its connection.
+# Maximum number of descriptors, and of threads, above those before the first batch. Some end after their connection.
 SPARE = 8
 SESSIONS = ("box", "off", "web")
 SELECT = 'select = ["sched:sched_process_exec"]\n'

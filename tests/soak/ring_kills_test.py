@@ -22,8 +22,8 @@ DEADLINE = 60
 SERVICES = 2
 THREADS = 3
 PAUSE = 40_000  # µs after every 32 events
-LONGEST_LIFE = 1.5  # s between the first events after a start and the kill
-START = 0.3  # s after a start within which every fourth kill comes
+LONGEST_LIFE = 1.5  # maximum time, in s, from the first events after a start to the kill
+START = 0.3  # maximum time, in s, from a start to every fourth kill
 # The progress of a thread, as in ring_writer.cc.
 PROGRESS = struct.Struct("=4Q")
 SESSIONS = {
@@ -79,7 +79,7 @@ class RingKillsTest(unittest.TestCase):
         for service in services:
             service.kill()
             self.assertEqual(service.wait(DEADLINE), -signal.SIGKILL)
-        # The collector notices the ends of the connections.
+        # Waits until the collector has noticed the ends of the connections.
         time.sleep(1)
         self.assertEqual(self.daemon.stop(), 0, self.daemon.log())
         ended = time.monotonic()

@@ -82,7 +82,7 @@ std::uint32_t ToNumber(const char* digits) {
 
 int main(int argc, char** argv) {
   if (argc != 6) return 2;
-  // Does not outlive a test that has failed.
+  // This process ends with the test, even if the test fails.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const std::uint32_t service = ToNumber(argv[2]);
   const std::uint32_t thread_count = ToNumber(argv[3]);
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   }
   while (!number.enabled()) usleep(100);
   if (ends) {
-    // The collector has then permitted the whole ring.
+    // Waits until the collector has permitted the whole ring.
     while (eh::DescribeTransport(nullptr, 0) != eh::TransportState::kRingConnected) usleep(100);
     std::puts("ready");
     std::fflush(stdout);

@@ -110,8 +110,8 @@ void EnableByRing(eh::DynamicProvider& provider, const std::string& path) {
   setenv("EVENTHEADER_SOCKET", path.c_str(), 1);
   // Registers the event again: it was registered before main(), without these variables.
   provider.SetTransport(nullptr);
-  // The event is enabled before the collector accepts the region, but with fewer chunks than a run
-  // needs.
+  // Waits until the collector has accepted the region. The event is enabled earlier, but may then
+  // use fewer chunks than a run needs.
   for (int i = 0; eh::DescribeTransport(nullptr, 0) != eh::TransportState::kRingConnected ||
                   !provider.enabled();
        ++i) {
@@ -234,7 +234,7 @@ int main(int argc, char** argv) {
   if (pipe(ready) != 0) bench::Fail("pipe");
   const pid_t collector = fork();
   if (collector == 0) {
-    // Does not outlive a benchmark that has failed.
+    // The collector ends with the benchmark, even if the benchmark fails.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     RunCollector(path, shared, ready[1]);
     _exit(0);

@@ -54,7 +54,7 @@ class ReportActivitiesTest(PageCase):
             ["◆ Render", "500 µs", "300 µs", "200 µs", "300 µs", "100 web, 101 web"],
             ["◆ Fetch", "200 µs", "200 µs", "0 ns", "200 µs", "→ 300 cache, 301 cache"]])
         self.assertIn("All 10 events inside are in this page.", self.value(TEXT.format("#tree")))
-        # The path has no other rows here.
+        # Here, all rows are on the critical path.
         self.click("#only-critical")
         self.assertEqual(len(self.value(TREE.format("#tree"))), 4)
 
@@ -66,7 +66,7 @@ class ReportActivitiesTest(PageCase):
         self.assertIn("typical", self.value(TEXT.format("#tree-beside h3")))
         difference = self.value("[...document.querySelectorAll('#difference-table tbody tr')].map(row => [...row.cells].map(c => c.textContent))")
         self.assertEqual(difference[0], ["Query", "1", "6 ms", "1", "300 µs", "+5.7 ms"])
-        # On a wide window, they are next to each other, and on a phone below each other.
+        # In a wide window, the two activities are next to each other. On a phone, one is below the other.
         place = "['#tree', '#tree-beside'].map(box => document.querySelector(box).getBoundingClientRect()).map(({left, top}) => [left, top])"
         (left, top), (left_beside, top_beside) = self.value(place)
         self.assertEqual(top, top_beside)
@@ -133,7 +133,7 @@ class ReportActivitiesTest(PageCase):
             took = max(times) - min(times)
             self.assertEqual(row[1].removesuffix(" or more"), f"{took / 1e6:.3g} ms" if took >= 1e6 else f"{took / 1e3:.3g} µs")
         self.assertEqual(self.value(TEXT.format("#inside-heading")), f"Query: {len(of_id(query['activityId']))} events")
-        # A typical activity is beside it, and its address opens it again.
+        # A typical activity is beside this activity, whose address opens it again.
         self.assertIn("typical", self.value(TEXT.format("#tree-beside h3")))
         address = self.value("location.hash")
         self.assertRegex(address, rf"activity={query['activityId']}%40\d+&node=1$")

@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const auto threads = static_cast<std::uint32_t>(std::atoi(argv[1]));
   const int events = std::atoi(argv[2]);
-  // Does not outlive a test that has failed.
+  // Ends this process if the test fails and does not end it.
   alarm(60);
   while (!numbers.enabled() || !failed.enabled()) usleep(1000);
   std::puts("enabled");

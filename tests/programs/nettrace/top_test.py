@@ -251,7 +251,7 @@ class NumbersTest(unittest.TestCase):
         cut, empty, other = FOLDER / "cut.nettrace", FOLDER / "empty.nettrace", FOLDER / "other.nettrace"
         cut.write_bytes(data[:len(data) * 2 // 3])
         self.check(cut, expect=1)
-        # The file has no end, but its blocks are not damaged either.
+        # An empty file has no end, but also no damaged block.
         empty.write_bytes(b"")
         other.write_bytes(b"no trace at all, whatever it is")
         for file in (empty, other, FOLDER / "absent"):

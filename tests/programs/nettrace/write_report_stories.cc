@@ -56,7 +56,8 @@ class Shop {
     kRetryFailed,
     kKinds
   };
-  static constexpr int kNames = 16;  // further kinds of errors, from kKinds on
+  // Number of further kinds, all of them errors, whose values follow kKinds.
+  static constexpr int kNames = 16;
   enum Thread { kWeb, kPaymentThread, kNewWeb, kThreads };
 
   Shop(const std::string& path, unsigned seed) : trace_(path), random_(seed) {

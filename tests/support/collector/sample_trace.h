@@ -19,8 +19,8 @@ namespace collector::testing {
 // A trace to which samples are written.
 class SampleTrace {
  public:
-  // `writer` and `tasks` outlive this object. `cpus` are the numbers of the CPUs that samples come
-  // from.
+  // `writer` and `tasks` must outlive this object. `cpus` are the numbers of the CPUs that samples
+  // come from.
   SampleTrace(nettrace::Writer* writer, TaskTracker* tasks, const std::vector<int>& cpus,
               const SchemaShares::Limits& limits = {})
       : tasks_(tasks), converter_(tasks, limits), trace_(writer, tasks, /*start=*/0) {

@@ -57,7 +57,8 @@ class RingClient {
 
   explicit RingClient(base::UniqueFd socket) : socket_(std::move(socket)) {}
 
-  // Receives Hello and answers it. `chunks` are the chunks that the service may use.
+  // Receives Hello and answers it. `chunks` is the number of chunks that the service
+  // may use.
   void Welcome(std::uint64_t chunks = 64) {
     ring::Message hello{};
     base::UniqueFd fd;

@@ -129,7 +129,7 @@ class Activities {
     // Some activities are nested in themselves.
     if (!open_.empty() && Below(10) == 0) activity = open_.back().activity;
     Labels labels;
-    // Every third one begins in the activity that started before.
+    // Every third activity begins within the activity that started before it.
     if (!open_.empty() && open_.back().activity != activity && last_activity_ % 3 == 0) {
       labels.related_activity_id = open_.back().activity;
     }

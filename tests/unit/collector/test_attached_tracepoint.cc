@@ -147,7 +147,7 @@ TEST(AttachedTracepoint, ReportsThatCountsCannotBeRead) {
             "reading the counts of a perf event: Resource temporarily unavailable");
   event.CountHitsOnly(10);
   EXPECT_EQ(tracepoint.TakeLosses(0).status().code(), absl::StatusCode::kUnimplemented);
-  // Closing the event keeps what is known.
+  // The event has no count of losses, so Close returns 0.
   std::vector<base::UniqueFd> closing;
   EXPECT_EQ(tracepoint.Close(0, &closing), 0u);
 }

@@ -450,8 +450,8 @@ TEST_F(RingServerTest, TakesTheFirstMemfdOfHelloAndClosesOthers) {
   ExpectDescriptors(before + 4);
 }
 
-// Descriptors of sockets block when they are closed, in each of the ways in which they reach the
-// server.
+// The services send descriptors of sockets whose closing blocks. Such descriptors reach the server
+// in each possible way.
 TEST_F(RingServerTest, DescriptorsThatAreSlowToCloseDelayNoOtherService) {
   options_.clients_of_user = 3;
   Listen();

@@ -554,7 +554,7 @@ TEST_F(ManyKinds, EventIdsDoNotRunOut) {
   const auto shown = Finish(time + 1);
   ASSERT_EQ(shown.size(), kKinds * 1001u / 1000);
   for (const WrittenEvent& event : shown) {
-    // It is used regularly, so that no other event gets its id.
+    // The event Real occurs regularly, so that no other event gets its id.
     EXPECT_EQ(event.name == "Real", event.event_id == 5);
   }
 }

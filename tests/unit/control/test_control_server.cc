@@ -218,7 +218,7 @@ TEST_F(ControlServerTest, ThatHangsIsWaitedForAsLongAsTheClientWants) {
   auto client = ControlClient::Connect(options_.path, absl::Milliseconds(50));
   ASSERT_TRUE(client.ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(client->Call("List", "{}").status()));
-  // The queue has no place left either.
+  // The first connection fills the queue of the socket, so another one waits, too.
   EXPECT_TRUE(absl::IsDeadlineExceeded(
       ControlClient::Connect(options_.path, absl::Milliseconds(50)).status()));
 }

@@ -177,7 +177,8 @@ class FxtTest : public ::testing::Test {
 };
 
 TEST_F(FxtTest, FullTablesStartAgain) {
-  constexpr int kEvents = 70'000;  // Twice the number of texts; threads take turns of 300.
+  // More than twice the number of texts that the table holds. 300 threads take turns.
+  constexpr int kEvents = 70'000;
   const auto name = [](int i) { return "event " + std::to_string(i); };
   for (int i = 0; i < kEvents; ++i) {
     Add(name(i), static_cast<std::uint64_t>(i % 300 + 1), absl::FromUnixNanos(i));

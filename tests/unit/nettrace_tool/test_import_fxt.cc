@@ -199,7 +199,7 @@ TEST(FxtImport, OtherRecords) {
 
 TEST(FxtImport, TimesMayGoBack) {
   Archive archive = Prologue();
-  // A thread id as large as the indices of threads in the file.
+  // The thread id is as large as the thread indices that the NetTrace file may use.
   archive.Record(3, 3, 1).Word(10).Word(0xFFFFFFFF);
   for (const std::uint64_t time : {50, 10, 30, 20, 40}) {
     archive.Record(4, 2, EventHead(0, 0)).Word(time);

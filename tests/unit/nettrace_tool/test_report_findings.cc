@@ -455,7 +455,7 @@ TEST_F(SharesTest, ActivitiesFailByTheirStopOrByAnEventInside) {
         << TextsOf(findings);
     EXPECT_NE(TextsOf(findings).find(" % of these activities had an error, instead of the usual "),
               std::string::npos);
-    // The share of the stops, and of the provider, are the same change.
+    // If the errors are the stops, the changes of the stops and of the provider are one finding.
     EXPECT_EQ(findings.size(), is_stop ? 1u : 2u) << TextsOf(findings);
   }
 }

@@ -60,7 +60,8 @@ class RereadInput {
   const InputFiles files_;
   Progress* const progress_;
   std::vector<struct stat> facts_;
-  InputFiles::Opened first_;  // if there are several files, their `merge`; `reader` is null
+  // Empty if there is one input. If there are several, has only `merge`: `reader` is null.
+  InputFiles::Opened first_;
   // The following members are used only if there is one input.
   base::UniqueFd fd_;
   bool is_file_ = false;

@@ -72,7 +72,7 @@ TEST(RingHostileTest, RejectsWrongSizesAndHeaders) {
   header = CorrectHeader();
   header.version = 2;
   EXPECT_NE(ErrorOf(MakeRegion(header)).find("version 2"), std::string::npos);
-  // Every other field up to the reserved one, except pid, time and id.
+  // Changes each other field. Only pid, time, id and the reserved field may have any value.
   const ring::Header correct = CorrectHeader();
   for (std::size_t at = offsetof(ring::Header, header_bytes); at < sizeof(header); at += 4) {
     const bool is_free =

@@ -289,7 +289,7 @@ TEST_F(RingProcessTest, ARefusedServiceStaysOff) {
   EXPECT_EQ(service.Wait(), kDone);
 }
 
-// The collector answers this if the descriptor of the memory has not reached it.
+// The collector refuses a service in this way if the descriptor of the memory has not arrived.
 TEST_F(RingProcessTest, AServiceExplainsThatTheCollectorCannotUseItsMemory) {
   const RingCollector collector(path_);
   ServiceProcess service(path_, [&] {
@@ -917,7 +917,7 @@ TEST_F(RingProcessTest, APluginLeavesNothingBehindWhenItIsUnloaded) {
   }
 }
 
-// An event of the plugin, which its thread and its number there determine.
+// An event of the plugin. Its thread, and its number in this thread, determine its contents.
 struct PluginEvent {
   std::uint32_t thread;
   std::uint64_t number;

@@ -37,8 +37,8 @@ class StacksExporter : public exporting::Exporter {
   std::string Remark() const override;
 
  private:
-  // Numbers in names_ of the names of the process, thread and kind, and the ids of the process and
-  // thread.
+  // The names of the process, of the thread and of the kind of event, each as its number in names_;
+  // then the ids of the process and of the thread.
   using GroupKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t,
                               std::optional<std::uint64_t>, std::optional<std::uint64_t>>;
 
