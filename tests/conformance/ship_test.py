@@ -100,7 +100,7 @@ class Test:
             time.sleep(self.random.uniform(0, 0.02))
             process.send_signal(signal.SIGKILL)
             process.communicate()
-        time.sleep(0.05)  # a request that was sent may still be stored
+        time.sleep(0.05)  # the receiver may store the last request only now
         with self.receiver.lock:
             self.may_repeat |= self.last
 

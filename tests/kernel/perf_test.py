@@ -66,7 +66,7 @@ class Recording:
         self.perf_file = folder / "perf.data"
         pids = folder / "pids"
         times = folder / "times"
-        # exec replaces the shell with perf; its parent is our recorder.
+        # The shell becomes perf by exec, so perf has the pid of the shell. The parent of both is our recorder.
         perf = ["perf", "record", "--quiet", "--all-cpus", "--clockid", "mono", "--raw-samples", "--no-buildid",
                 "--mmap-pages", f"{RING}M", "--output", self.perf_file,
                 *(word for point in chosen for word in ("-e", str(point))),

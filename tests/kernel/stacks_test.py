@@ -253,7 +253,8 @@ class StacksTest(unittest.TestCase):
             self.assertNotIn("StackCut", event["labels"])
 
     def check_libraries(self, events):
-        """Checks that the stacks of the program that loads libraries have the right one, and that it starts itself again."""
+        """Checks that each stack of the program `loader` has the library that was loaded at that time, also in the child
+        and after exec."""
         wanted = ["first.so", "second.so"] * 2 + ["second.so", "first.so"] + ["first.so", "second.so"] * 2
         found = [[module for module in ("first.so", "second.so") if any(frame.startswith(module) for frame in
                                                                         event["frames"])] for event in events]

@@ -71,7 +71,7 @@ class TargetsTest(unittest.TestCase):
         go = self.folder / "go"
         with contextlib.suppress(FileExistsError):
             os.mkfifo(go)
-        # The pipe is opened once the recording has begun.
+        # The recorder starts the command after the recording has begun, and the command then opens the pipe.
         command = ["sh", "-c", f"echo > {go}; exec sleep 1000"]
         with subprocess.Popen([ARGS.nettrace, "record", "-o", self.file, "--json", *selectors, *options, "--", *command],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -235,7 +235,7 @@ class RingChecker {
       ThreadState named;
       named.ids = event.tracepoint;
       if (!event.tracepoint.starts_with(kLosses)) {
-        Report(named, event.count, " losses of something else");
+        Report(named, event.count, " losses of EventsLost are not of a ring");
         continue;
       }
       named.ids = event.tracepoint.substr(kLosses.size());
@@ -256,7 +256,7 @@ class RingChecker {
                  " are in an EventsLost event from ", since, " until ", until);
         }
       }
-      if (left != 0) Report(named, "EventsLost has ", left, " more than the gaps");
+      if (left != 0) Report(named, "EventsLost states ", left, " more losses than the gaps");
     }
     for (const auto& [ids, gaps] : gaps_) {
       if (gaps.empty()) continue;

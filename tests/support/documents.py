@@ -40,7 +40,7 @@ PAGES = "docs/man/*"
 LANGUAGES = {"c": "compile", "cpp": "compile", "sh": "run", "console": "run", "toml": "settings", "ini": "unit", "json": "json",
              "grammar": "grammar"}
 WORDS = ("within", "std", "as", "by", "in", "exit")
-# Default places of commands: the first place that one of the commands needs.
+# The default place of a block: the first place whose pattern one of its commands matches.
 PLACES = {
     "systemd": r"\b(systemctl|journalctl|systemd-\w+|eventheader doctor)\b",
     "vm": r"\b(nettrace record|nettrace ctl|nettrace top .*(-e|--session)|eventheader (register|unregister|list|watch|catalog))\b|^ *nettraced\b",
@@ -171,7 +171,7 @@ def of_page(document, text):
 
 
 def of_help(program):
-    """Yields the examples in the --help of a program and of each of its commands."""
+    """Returns the examples in the --help of a program and of each of its commands."""
     result, waiting = [], [()]
     while waiting:
         words = waiting.pop(0)

@@ -241,8 +241,8 @@ class NameReader {
     Print(*decoded);
   }
 
-  // Reads the part that a back reference points to. A part that is not printed is not read again:
-  // its end is known without it.
+  // Reads a back reference, and the part that it points to, unless the part is not printed: reading
+  // continues after the back reference in any case.
   template <typename ReadPart>
   void BackReference(const ReadPart& read) {
     const std::size_t start = at_ - 1;

@@ -98,8 +98,8 @@ bool Write20(const Activity&... activity) {
                        s[4]) == eh::WriteResult::kWritten;
 }
 
-// The macros of C++17 and of C, with the same eight fields. They return no result, so each calls
-// write() as often as the others.
+// Write by the macros of C++17 and of C, with the same eight fields. The macros return no result,
+// so these functions always return true.
 bool Write8ByMacro() {
   const auto& n = input.numbers;
   EVENTHEADER_EVENT(provider, "Bench8", 4, 1, EVENTHEADER_FIELD("number", n[0]),

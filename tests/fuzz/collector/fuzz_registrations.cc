@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::set<std::string> names;
   std::size_t checked = 0;
   for (const auto& definition : registrations.definitions()) {
-    if (++checked > 64) break;  // thousands of a provider may be alike
+    if (++checked > 64) break;  // further ones are probably alike
     Require(names.insert(definition.name).second);
     Require(eh::IsValidProviderName(definition.name));
     Require(definition.Text().size() < eh::internal::user_events::kMaxCommand);

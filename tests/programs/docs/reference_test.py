@@ -18,7 +18,7 @@ NUMBER = re.compile(r"\b\d+\b")
 TYPES = {"number": (int, float), "string": str, "time": str, "boolean": bool, "object": dict, "array": list}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 SUBCOMMAND = re.compile(r"^  ([a-z]+) ", re.MULTILINE)
-# The paragraph of --help, which is wrapped; the words before the codes may be on its first line.
+# The paragraph of --help that lists the exit codes. It may begin with other words, and have several lines.
 EXIT_CODES = re.compile(r"\bExit code: (.*?)(?:\n\n|\Z)", re.DOTALL)
 PROGRAMS = {"nettrace": ARGS.nettrace, "eventheader": ARGS.eventheader, "nettraced": ARGS.nettraced}
 PUT = re.compile(r'(?:Put\w+\(&?json, |[Kk]ey\()"(\w+)"')

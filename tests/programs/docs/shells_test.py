@@ -16,7 +16,8 @@ from support import script
 PARSER = script.parser(__doc__, "source")
 PARSER.add_argument("--place", required=True, choices=documents.PLACES)
 PARSER.add_argument("--program", action="append", required=True, type=pathlib.Path, metavar="PATH", dest="programs")
-# Recordings on this kernel take no user_events, so that they need no rights, and no socket that others use.
+# With these variables, services pass events through rings and not by user_events, so recordings need no rights. The
+# socket is in the folder of the shell, so no other program uses it.
 RINGS = {"EVENTHEADER_TRANSPORT": "ring", "EVENTHEADER_SOCKET": "events"}
 # The programs whose --help has examples.
 OURS = ("eventheader", "nettrace", "nettraced")

@@ -32,7 +32,8 @@ class Watched:
     """Runs `perf stat`, which runs `nettrace record`, which runs load_service; with perf=False, without `perf stat`."""
 
     def __init__(self, args, folder, options, load_options, file=None, output=None, perf=True):
-        """`file` replaces the file in `folder`; `output` is what the recorder writes to if it is not the file."""
+        """`file` is the recording, by default trace.nettrace in `folder`. `output` is the recorder's option -o, by
+        default `file`."""
         self.folder = pathlib.Path(folder)
         self.file = file or self.folder / "trace.nettrace"
         self._counts = self.folder / "counts" if perf else None

@@ -628,7 +628,8 @@ class HandmadeService {
     return reinterpret_cast<ring::ChunkControl*>(base_ + ring::kControlsOffset)[chunk].state ==
            ring::kFree;
   }
-  // Adds a complete chunk with one event, with these claims.
+  // Adds a complete chunk with one event. A hostile service may choose any values of the
+  // parameters.
   void Put(std::uint64_t ordinal, std::uint32_t tid, std::uint64_t timestamp, std::uint16_t cpu = 0,
            std::uint16_t set = 0, std::uint64_t number = 0) {
     const std::uint32_t index = chunks_++;

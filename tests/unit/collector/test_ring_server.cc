@@ -460,8 +460,8 @@ TEST_F(RingServerTest, DescriptorsThatAreSlowToCloseDelayNoOtherService) {
   std::vector<UniqueFd> peers(5);
   const Message hello = MakeMessage(MessageType::kHello);
   const auto send = [&](const Connection& connection, const Message& message, UniqueFd* peer) {
-    // The temporary descriptor is closed after the call, so that the message has the last one of
-    // the socket.
+    // The temporary descriptor is closed after the call. After that, only the message has a
+    // descriptor of the socket.
     ASSERT_TRUE(connection.Send(message, {0, MakeLingeringSocket(peer).get()}));
   };
   const Connection greets(options_.path);

@@ -320,7 +320,8 @@ TEST(Decoder, ItemsOfOneEventAreBounded) {
 }
 
 TEST(Decoder, DefinitionsSkippedForEveryElementAreBounded) {
-  // Two bytes of payload, the count of an array of no structs, skip 127 definitions.
+  // Each element of `s` has two bytes: the count of the array `none`, which is 0. For each element,
+  // the decoder must skip the definitions of the 127 fields of `none`.
   std::string fields = Name("s") + FromHex("c1 01") + Name("none") + FromHex("c1 7f");
   for (int i = 0; i < 127; ++i) fields += Name("") + FromHex("02");
   const std::string bytes =

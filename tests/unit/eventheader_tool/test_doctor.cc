@@ -46,7 +46,7 @@ Facts Well() {
   return facts;
 }
 
-// Returns a process that may write to user_events_data by a group.
+// Returns a process that may write to user_events_data because it is in a certain group.
 ProcessFacts Service() {
   ProcessFacts process;
   process.pid = 77;
@@ -302,7 +302,7 @@ TEST(DoctorChecks, RingsThatMayNotBeLocked) {
   facts.daemon.process->locked_bytes_limit = 64 << 10;
   facts.perf_event_mlock_kib = 516;
   facts.cpus = 2;
-  // Two rings of 512 KiB with a page of the kernel for each, and 64 KiB.
+  // The rings of the two CPUs need exactly what is allowed: 516 KiB for each CPU, and 64 KiB.
   (*facts.daemon.sessions)[0].ring_bytes = (516 << 10) + (32 << 10);
   EXPECT_EQ(ChecksOf(facts), Checks{});
   (*facts.daemon.sessions)[0].ring_bytes += 4096;

@@ -336,7 +336,8 @@ TEST(Merger, TheSyncTimeIsNoLaterThanTheFirstEvent) {
   EXPECT_EQ(sync(Merged(stream(50'000, 10'001, {49'999}))), expected(-1000, 39'999));
   EXPECT_EQ(sync(Merged({after.span(), before.span()})), expected(-1, 4'999'000'000));
   EXPECT_EQ(sync(Merged({before.span(), after.span()})), expected(-1, 4'999'000'000));
-  // The event is half a second before the first input's clock begins, and within its first second.
+  // The event of `old` is 0.5 s before the sync time, so on the clock of `young` it has a negative
+  // time. The clock of the output therefore begins at this event.
   const Bytes young = stream(100, 1'000'000'000, {200});
   const Bytes old = stream(900'000'000, 1'000'000'000, {400'000'000});
   const Merged merged({young.span(), old.span()});

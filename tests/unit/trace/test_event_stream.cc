@@ -22,8 +22,8 @@ using nettrace::Bytes;
 using Step = EventStream::Step;
 using Steps = std::vector<std::string>;
 
-// Returns a stream with events and losses of two threads. Thread 2 has an earlier event than the
-// one before it in the file.
+// Returns a stream with events and losses of two threads. The event of thread 2 is earlier than the
+// event before it in the file.
 Bytes Stream() {
   Bytes stream = nettrace::Start();
   stream.Append(nettrace::MetadataBlock({{}, {.id = 2, .name = "Other"}}));

@@ -107,7 +107,7 @@ class SchemaShares {
     void Add(std::size_t more) { ++entries, bytes += more; }
     void Remove(std::size_t less) { --entries, bytes -= less; }
   };
-  // The number of entries that a process or user may still add at its pace.
+  // The number of entries that a process or user may still add. It grows with time (see Pace).
   struct Purse {
     double left;
     std::uint64_t filled = 0;  // ns, time of the last Fill()

@@ -47,8 +47,9 @@ class InheritedEvents {
   };
   std::unordered_map<pid_t, Span> opened_;
   std::unordered_map<pid_t, Creation> created_;
-  // Times at which each thread created other threads. A thread has the event with certainty if its
-  // creator had created another thread before it, and after the event was opened for the creator.
+  // Times at which each thread created other threads. A thread certainly has the event if three
+  // steps of its creator had this order: the event was opened for the creator, the creator created
+  // another thread, and it created this thread.
   std::unordered_map<pid_t, std::vector<std::uint64_t>> creations_;
 };
 

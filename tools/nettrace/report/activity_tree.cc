@@ -104,7 +104,8 @@ void ActivityTree::Begin(const nettrace::Event& event, std::size_t kind, std::si
     if (related != ids_.end()) {
       parent = related->second.last;
     } else if (nodes_[parent].activity.id == *labels.activity_id) {
-      parent = nodes_[parent].parent;  // a sibling of the ended activity with this id
+      // The last activity with this id has ended. The new activity becomes its sibling.
+      parent = nodes_[parent].parent;
     }
   }
   const std::size_t depth = nodes_[parent].depth + 1;

@@ -60,7 +60,7 @@ struct FlameGraph {
   std::vector<Function> functions;
   std::vector<Node> nodes;    // node 0 is the root, which has no function
   std::vector<View> views;    // in order: CPU samples, times without a CPU, other kinds of events
-  std::size_t all_nodes = 0;  // nodes before the page left out any
+  std::size_t all_nodes = 0;  // number of nodes, with those that the page leaves out
   std::uint64_t events = 0;   // events in the sums
   std::uint64_t unnamed = 0;  // events in the sums that have a function without a name
   std::uint64_t cut = 0;      // events in the sums whose outermost callers were not recorded

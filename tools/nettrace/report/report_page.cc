@@ -27,7 +27,7 @@ namespace {
 
 using Column = HtmlTable::Column;
 
-constexpr std::size_t kTableRows = 200;     // rows of each table; its caption states a larger total
+constexpr std::size_t kTableRows = 200;     // maximum rows of a table; see Caption
 constexpr std::size_t kTimeRows = 24;       // rows of the table of events over time
 constexpr std::size_t kLanes = 100;         // threads that the timeline shows
 constexpr std::size_t kColours = 8;         // series in the chart; the last may be "(others)"

@@ -254,7 +254,8 @@ TEST_F(RingExactTest, CollectorsThatEndPassOnEveryEventOnce) {
     while (shared_[62] == 0) usleep(1000);
     return 0;
   });
-  // The events in the files: those that were read, whether they were given back or not.
+  // For each writer, the number of the first event that the files lack. The files have each event
+  // that a collector has read, even if the collector did not give back the chunk of the event.
   std::map<std::uint64_t, std::uint64_t> next;
   std::array<std::uint8_t, 16> id{};
   std::uint64_t shown = 0;

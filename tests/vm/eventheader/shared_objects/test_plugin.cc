@@ -78,8 +78,8 @@ TEST_F(PluginTest, LoadsAndUnloadsWhileThreadsWrite) {
       written += number;
     });
   }
-  // At any moment, the kernel may be writing into the plugin's enable word or may have stopped
-  // doing so.
+  // Enables and disables the plugin's tracepoint, so that the kernel may write to the plugin's
+  // enable word at any moment, also while the plugin is unloaded.
   threads.emplace_back([&] {
     for (bool on = true; !stop; on = !on) {
       toggled_trace.Enable("Vm_Plugin_L4K2", on);
