@@ -120,7 +120,7 @@ def unwrap(root, wanted):
 
 
 def colour(code, lexer):
-    """Returns the text of a `code` element with colours."""
+    """Gives colours to the text of a `code` element."""
     # Imported here, because --help must work before this package is installed.
     from pygments import highlight
     from pygments.formatters import HtmlFormatter

@@ -72,7 +72,8 @@ def read(folder):
 
 
 def parse(data):
-    """Returns the fragments of a metadata stream, which is a JSON text sequence (RFC 7464)."""
+    """Yields (name, value) of each fragment of a metadata stream, which is a JSON text sequence (RFC 7464). The name is
+    for messages."""
     before, *texts = data.split(b"\x1e")
     need(before == b"" and texts, "metadata: no record separator at the beginning")
     for number, text in enumerate(texts):

@@ -49,7 +49,7 @@ def export(args, file, to):
 
 
 def leaves(payload, parent=""):
-    """Returns the names and values of the payload's fields that are not structs."""
+    """Yields the names and values of the payload's fields that are not structs."""
     for name, value in payload:
         if isinstance(value, Pairs):
             yield from leaves(value, f"{parent}{name}.")
@@ -173,7 +173,8 @@ def properties(event, labels, ended):
 
 
 def all_leaves(value, name=""):
-    """Returns the names and values of the payload's fields, and of their members and elements."""
+    """Yields the names and values of the payload's fields that are neither structs nor arrays, of their members and
+    elements, and of empty structs and arrays."""
     if isinstance(value, Pairs):
         members = [(f"{name}.{key}".removeprefix("."), member) for key, member in value]
     elif isinstance(value, list):

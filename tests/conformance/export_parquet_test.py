@@ -153,7 +153,7 @@ def check_wide(args, readers, source):
 
 
 def leaves(payload, parent=""):
-    """Returns the names and values of the fields of a payload that are not structs."""
+    """Yields the names and values of the fields of a payload that are not structs."""
     for name, value in payload:
         if isinstance(value, list) and value and isinstance(value[0], tuple):
             yield from leaves(value, f"{parent}{name}.")

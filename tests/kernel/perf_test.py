@@ -192,7 +192,7 @@ def check_fields(recording, theirs, ours, problems):
 
 
 def words_of_perf(recording):
-    """Returns what perf script shows for each event, by CPU, time and tracepoint."""
+    """Yields, for each event that perf script shows, (CPU, time, tracepoint) and the text of its fields."""
     command = ["perf", "script", "--input", recording.perf_file, "--ns", "--fields", "cpu,time,event,trace"]
     line_of = re.compile(r"^\s*\[(\d+)\]\s+(\d+)\.(\d{9}):\s+(\w+:\w+):\s?(.*)$")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

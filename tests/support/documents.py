@@ -89,7 +89,7 @@ class Block:
         return " ".join([self.marker.get("exit", ""), *(status for command, status in EXITS.items() if command in self.text)])
 
     def commands(self):
-        """Yields the commands of a console block, each with its output; for another block, its whole text."""
+        """Returns the commands of a console block, each with its output; for another block, only its whole text."""
         if self.language != "console":
             return [(self.text, None)]
         parts = re.split(r"^\$ ", self.text, flags=re.MULTILINE)[1:]
@@ -116,7 +116,7 @@ def parse_marker(text):
 
 
 def of_markdown(document, text):
-    """Yields the blocks of a document, both fenced and indented."""
+    """Returns the blocks of a document, both fenced and indented."""
     result, lines = [], text.splitlines()
     marker, in_list, number = None, False, 0
     while number < len(lines):
@@ -148,7 +148,7 @@ def of_markdown(document, text):
 
 
 def of_page(document, text):
-    """Yields the command lines and files in the examples of a manual page."""
+    """Returns the command lines and files in the examples of a manual page."""
     result, content, in_examples = [], None, False
     for number, line in enumerate(text.splitlines(), 1):
         line = line.replace(r"\(dq", '"').replace(r"\e", "\\").replace(r"\&", "")

@@ -226,7 +226,7 @@ std::optional<Identity> IdentityOfUser(const std::string& name) {
 }
 
 // Returns the facts of a process that this program would start for the user. It has the mounts and
-// limits of this program.
+// limits of this program. Returns no value if these cannot be examined.
 std::optional<ProcessFacts> LookAtUser(const std::string& root, const std::string& name) {
   auto facts = LookAtProcess(root, "self");
   if (!facts) return std::nullopt;

@@ -53,7 +53,7 @@ std::string ServicesText(const control::ServicesStatus& services) {
   return buffer.GetString();
 }
 
-// Requires the same of a list of services.
+// Requires that a list of services that can be read can also be written, and reads back unchanged.
 void CheckServices(const rapidjson::Document& document) {
   const auto services = control::ParseServices(document);
   if (!services.ok()) return;

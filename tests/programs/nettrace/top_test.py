@@ -66,7 +66,7 @@ def key_of(event, fields):
 
 
 def durations(events, ticks_per_second):
-    """Yields the events that started something, each with its duration in ns."""
+    """Returns the events that start an activity which stops, each with the duration of the activity in ns."""
     running, result = collections.defaultdict(list), []
     for event in events:
         if event["activityId"] is None:

@@ -176,7 +176,8 @@ class Shop {
   std::optional<double> restart_begin_;
 };
 
-// Adds a request with a payment within it. `work` is the median of its work before and after it.
+// Adds a request with a payment within it. `work` is the median of the
+// request's own time before the payment, and of that after it.
 void AddRequest(Shop* shop, Shop::Thread thread, double at, double payment,
                 double work = kMillisecond) {
   const double before = shop->Duration(work);

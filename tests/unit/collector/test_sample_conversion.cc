@@ -794,7 +794,8 @@ TEST_F(SampleConversionTest, KernelTextThatIsNotAsciiHasARowInUtf16) {
 
 // The ids of process events are fixed: no tracepoint may get one of them.
 TEST_F(SampleConversionTest, ProcessEventsKeepTheirIdsForAnyTracepointName) {
-  // An event's own id could be one of them, but no provider of a service can have that name.
+  // An EventHeader event keeps its own id, which could be that of a process event. No service can
+  // have the provider of process events, because its name is not valid.
   std::string format = kFormat;
   const std::string name = "Universal.System_L4K2";
   format.replace(format.find("P_L4K2"), 6, name).replace(format.find("ID: 7"), 5, "ID: 1");

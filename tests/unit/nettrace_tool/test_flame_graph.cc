@@ -64,7 +64,8 @@ std::string PathTo(const FlameGraph& graph, std::uint32_t node) {
   return above.empty() ? own : above + ";" + own;
 }
 
-// Returns the sum of all events whose stacks pass through each node, by the functions to it.
+// Returns the sum of all events whose stacks pass through each node, by the functions from the root
+// to the node.
 std::map<std::string, std::uint64_t> Totals(const FlameGraph& graph, const FlameGraph::View& view) {
   std::vector<std::uint64_t> totals(graph.nodes.size());
   for (const auto* sums : {&view.self, &view.below}) {

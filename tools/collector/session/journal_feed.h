@@ -86,8 +86,9 @@ class JournalFeed final : public StreamFeed {
   Distributor* distributor_;
   std::array<int, kJournalLevels> ids_ = {};  // ids of the tracepoints, by level - 1
   Thread thread_;
-  // The capture thread of the losses that journald reports. They have separate numbers, so that the
-  // account can distinguish them from deleted entries. The first loss creates the capture thread.
+  // Whether suppressing_, the capture thread of the losses that journald reports, exists. The first
+  // of these losses creates it. They have separate numbers, so that the account can distinguish
+  // them from deleted entries.
   bool has_suppressing_ = false;
   Thread suppressing_;
   std::uint64_t last_;  // ns; time of the last entry, or of the start

@@ -285,8 +285,8 @@ class RingFeed final : private RingServerUser {
   // Returns the name of the thread for filters. Reads it from /proc unless it was read for an event
   // that is less than 0.1 s older. If the thread has ended, returns the last name that is known.
   const std::string& CommOf(const Client& client, Thread* thread, std::uint64_t timestamp) const;
-  // Passes a part to the sessions. The event of the part has `size` bytes at `event`. The
-  // parameters are not a span for speed: a span is copied by one load of both of its words, and the
+  // Passes a part to the sessions. The event of the part has `size` bytes at `event`. These
+  // parameters are faster than a span: a span is copied by one load of both of its words, and the
   // processor delays this load until both stores are complete.
   void Pass(Client* client, const Part& part, const std::byte* event, std::size_t size);
   // Moves the positions of the client's writers from the sessions to the client.

@@ -62,7 +62,7 @@ class Walker {
         [this](std::uint64_t address) { return Load(address); }, &budget_);
   }
   std::optional<std::uint64_t> Apply(const FrameRule& rule, std::size_t number, std::uint64_t cfa);
-  // Returns the mapping of the code at the program counter; for a caller, of its call.
+  // Returns the mapping that contained `address` at the time of the stack; null if none did.
   const CodeMapping* FindMapping(std::uint64_t address) const {
     return code_.Find(address, thread_.timestamp);
   }

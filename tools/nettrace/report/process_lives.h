@@ -43,7 +43,7 @@ class ProcessLives {
 
   // Returns the first kMaxLives lives, in the order in which they began.
   const std::vector<ProcessLife>& lives() const { return lives_; }
-  // Returns the time of the first life that lives() lacks.
+  // Returns the time of the first life that lives() lacks; nullopt if it lacks none.
   std::optional<std::uint64_t> first_left_out() const { return first_left_out_; }
   // Returns the number of processes that had selected events and ended, and are not in lives().
   std::uint64_t ends_left_out() const { return ends_left_out_; }

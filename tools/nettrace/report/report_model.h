@@ -284,7 +284,7 @@ class ReportModel {
   // the last span end that was passed, for each of the kNeighbors events after it, and counts the
   // event. Returns nullopt if neither applies.
   std::optional<std::size_t> PlaceOf(std::uint64_t ticks);
-  // Returns the key of the span of AddInterest that contains this time.
+  // Returns the key of the span of AddInterest that contains this time; nullopt if there is none.
   std::optional<std::size_t> InterestOf(std::uint64_t ticks) const;
   // Returns a time before `ticks`. At least kNeighbors events are between the two times, or all
   // events before `ticks` if there are fewer.

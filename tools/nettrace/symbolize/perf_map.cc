@@ -162,7 +162,8 @@ std::vector<std::uint64_t> NumbersOf(std::string_view status, std::string_view k
   return numbers;
 }
 
-// Returns when the process started, from the text of /proc/PID/stat.
+// Returns when the process started, from the text of /proc/PID/stat; nullopt if the text is not
+// valid.
 std::optional<absl::Time> StartOf(std::string_view stat) {
   // The 22nd value is the time since the machine started. The second value, the name in
   // parentheses, may contain spaces.

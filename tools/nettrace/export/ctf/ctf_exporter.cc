@@ -52,7 +52,8 @@ std::optional<std::uint32_t> CpuOf(const nettrace::Event& event) {
 }
 
 // Returns the CPU from the name of a capture thread, which is "CPU N" in recordings of this
-// project. If a capture thread has lost all its events, the name is the only source of its CPU.
+// project; nullopt for other names. If a capture thread has lost all its events, the name is the
+// only source of its CPU.
 std::optional<std::uint32_t> CpuByName(const nettrace::ThreadInfo& thread) {
   absl::string_view name = thread.name ? absl::string_view(*thread.name) : "";
   std::uint32_t cpu = 0;

@@ -75,7 +75,8 @@ ColumnType TypeOf(TypeCode code) {
   }
 }
 
-// Returns the column type for numbers of `size` bytes in an EventHeader format.
+// Returns the column type for numbers of `size` bytes in an EventHeader format; nullopt if no type
+// fits the format.
 std::optional<ColumnType> TypeOf(eh::Format format, std::size_t size) {
   switch (format) {
     case eh::Format::kUnsignedInt:
