@@ -473,7 +473,8 @@ TEST_F(SampleConversionTest, InventedNamesAffectOnlyTheirProcess) {
   Write(Event("Real"));
   for (int i = 1; i < kAtOnce + 100; ++i) Write(Event("E" + std::to_string(i)));
   EXPECT_EQ(samples_->stats().undecoded, 100u);
-  // Both events use the same tracepoint: one is known, the other is from another process.
+  // Both events use the same tracepoint. The first is of a known kind, and the second is from
+  // another process.
   Write(Event("Real"));
   Write(Event("Fine"), 10, 0, kSampleTid + 1, kSamplePid + 1);
   EXPECT_EQ(samples_->stats().undecoded, 100u);

@@ -395,7 +395,7 @@ TEST_F(ControlServerTest, ContinuesWithoutFreeDescriptors) {
     }
     return all.size() != taken;
   };
-  // Other threads may close one that they have opened just before.
+  // Other threads may close descriptors that they had opened before.
   while (take_all()) absl::SleepFor(absl::Milliseconds(50));
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;

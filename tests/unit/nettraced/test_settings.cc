@@ -40,7 +40,7 @@ std::vector<std::string> ErrorsOf(const std::string& text) {
   return absl::StrSplit(settings.status().message(), '\n');
 }
 
-// Each setting gives one error, at this place, with this remedy in its text.
+// A setting that gives one error: at this place, and with this remedy in the text of the error.
 struct WrongSetting {
   const char* text;
   const char* place;

@@ -231,7 +231,7 @@ int Churn(char** arguments) {
       Tracepoint tracepoint(data);
       const std::string command =
           number % 2 == 0 ? EventHeaderCommand(name) : name + " u32 other; u32 fields";
-      // It cannot get other fields while it is being recorded.
+      // The tracepoint cannot get other fields while it is being recorded.
       if (tracepoint.TryRegister(command) == 0) {
         if (number % 2 == 0) {
           tracepoint.Write(Event("Churned", number));
