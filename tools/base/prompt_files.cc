@@ -78,7 +78,7 @@ bool PromptFiles::IsPrompt(int fd, std::uint32_t pid) {
   if (!id) return false;
   pollfd changes = {changes_.get(), POLLPRI, 0};
   if (!changes_.valid() || poll(&changes, 1, 0) != 0) LoadMounts();
-  // The open file keeps the mount and its id, so these are the mount's facts.
+  // While the file is open, its mount exists, and no other mount gets this id.
   constexpr std::string_view kFuse = "fuse";
   if (const Mount* const mount = FindMount(mounts_, *id)) return !mount->type.starts_with(kFuse);
   // This process cannot run without its root.
