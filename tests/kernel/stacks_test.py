@@ -431,7 +431,9 @@ class StacksTest(unittest.TestCase):
 
     def test_names_do_not_wait_for_file_systems_of_users(self):
         trace = self.folder / "trace.nettrace"
-        with self.programs_on_fuse(1) as (server, programs):
+        with self.programs_on_fuse(1, "-Wl,--build-id") as (server, programs):
+            notes = subprocess.run(["readelf", "-n", self.folder / "caller"], capture_output=True, text=True, check=True).stdout
+            build_id = re.search(r"Build ID: (\w+)", notes)[1]
             options = ["-e", CALL, "--stacks=user", "--pid", str(programs[0].pid)]
             self.record(*options, "--", "sleep", "0.2")  # the program has all its pages now
             server.stop_answering()
@@ -443,8 +445,11 @@ class StacksTest(unittest.TestCase):
             self.assertFalse(any("caller!main" in frame for event in events for frame in event["frames"]))
             server.answer()
             subprocess.run([ARGS.nettrace, "symbolize", trace], check=True, capture_output=True)
-        named = [event["frames"] for event in commands.dump(ARGS.nettrace, trace, "--stacks")]
-        self.assertTrue(any("caller!main+" in frame for frames in named for frame in frames), named[:1])
+        events = list(commands.dump(ARGS.nettrace, trace, "--stacks"))
+        self.assertTrue(any("caller!main+" in frame for event in events for frame in event.get("frames", [])), events[:1])
+        # The kernel is not asked for the build id of a file on FUSE. The file is still the mapped one, so it has the build id.
+        code = [event["payload"] for event in commands.dump(ARGS.nettrace, trace, "--processes")]
+        self.assertTrue(any(build_id in payload.get("SymbolMetadata", "") for payload in code), code)
 
     def test_a_short_copy_cuts_dwarf_stacks_and_marks_them(self):
         self.compile("deep", RECURSION % 500, "-fomit-frame-pointer")

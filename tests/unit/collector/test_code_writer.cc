@@ -39,13 +39,14 @@ class CodeWriterTest : public ::testing::Test {
     info.process_id = info.thread_id = kWriterPid;
     thread_ = *writer_->AddThread(info);
   }
-  void Map(std::uint64_t address, const std::string& path, std::uint64_t timestamp) {
+  void Map(std::uint64_t address, const std::string& path, std::uint64_t timestamp,
+           bool has_build_id = true) {
     MappingRecord record;
     record.pid = record.tid = kWriterPid;
     record.address = address;
     record.size = 0x1000;
     record.path = path;
-    record.build_id = std::as_bytes(std::span("\1\2", 2));
+    if (has_build_id) record.build_id = std::as_bytes(std::span("\1\2", 2));
     code_.Maps(record, timestamp);
   }
   void Use(const std::vector<std::uint64_t>& frames, std::uint64_t timestamp) {
@@ -135,6 +136,19 @@ TEST_F(CodeWriterTest, AMappingThatChangesBetweenTwoEventsOfOneStackIsWritten) {
   EndInterval(200);
   EXPECT_EQ(Finish().size(), 4u);
   EXPECT_EQ(CodeAt(0x1010), "b+0x10");
+}
+
+TEST_F(CodeWriterTest, MappingsOfAPathWithoutABuildIdMayHaveDifferentFiles) {
+  Map(0x1000, "/lib/a", 10, /*has_build_id=*/false);
+  Map(0x3000, "/lib/a", 10, /*has_build_id=*/false);
+  Map(0x5000, "//anon", 10, /*has_build_id=*/false);
+  Use({0x1010, 0x3010, 0x5010}, 150);
+  EndInterval(200);
+  Use({0x1020, 0x3020, 0x5020}, 250);
+  EndInterval(300);
+  EXPECT_EQ(Finish(),
+            (Texts{"100 ProcessMappingMetadata", "100 ProcessMapping", "100 ProcessMappingMetadata",
+                   "100 ProcessMapping", "100 ProcessMapping"}));
 }
 
 TEST_F(CodeWriterTest, ASectionDescribesAgainWhatItUses) {

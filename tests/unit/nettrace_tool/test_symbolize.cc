@@ -145,8 +145,10 @@ class SymbolizeTest : public ::testing::Test {
       put(&payload);
       ASSERT_TRUE(writer->WriteEvent(row_, *payload.Finish()).ok());
     };
-    const std::string json = absl::StrCat(R"({"type":"build-id","build_id":")",
-                                          absl::BytesToHexString(std::string(build_id)), R"("})");
+    const std::string json =
+        build_id.empty() ? R"({"type":"build-id"})"
+                         : absl::StrCat(R"({"type":"build-id","build_id":")",
+                                        absl::BytesToHexString(std::string(build_id)), R"("})");
     write(5, "ProcessMappingMetadata",
           {{"Id", number}, {"SymbolMetadata", text}, {"VersionMetadata", text}},
           [&](auto* to) { to->UInt(3).Utf8(json).Utf8("{}"); });
@@ -163,7 +165,7 @@ class SymbolizeTest : public ::testing::Test {
                 .UInt(kBase + kSize - 1)
                 .UInt(ElfContents::kTextOffset)
                 .Utf8(path)
-                .UInt(build_id.empty() ? 0 : 3);
+                .UInt(3);
           });
     if (function.empty()) return;
     write(4, "ProcessSymbol",
@@ -349,10 +351,25 @@ TEST_F(SymbolizeTest, DescribesOnlyFilesWithTheBuildId) {
   WriteTrace(kBuildId, program_);
   Symbolize();
   EXPECT_EQ(Descriptions().size(), 1u);
-  contents_.build_id = kBuildId;
+}
+
+TEST_F(SymbolizeTest, AddsTheBuildIdOfAFileThatIsTheMappedOne) {
   WriteProgram();
+  std::filesystem::permissions(program_, std::filesystem::perms(0755));
   WriteTrace("", program_, {}, absl::Now() + absl::Seconds(1));
   Symbolize();
+  const std::vector<std::string> first = {
+      R"({"type":"build-id"})",
+      R"({"type":"ELF","build_id":"01234567","p_vaddr":"0x401000","p_offset":"0x1000"})"};
+  EXPECT_EQ(Descriptions(), first);
+  EXPECT_EQ(Symbolize().bytes, 0u);
+}
+
+TEST_F(SymbolizeTest, AddsNoBuildIdOfACopyThatMayBeOfAnotherFile) {
+  const std::filesystem::path copies = folder_ / "copies";
+  Write(copies / "program", ElfBuilder(contents_).Build());
+  WriteTrace("", program_, {.is_this_host = false}, absl::Now() + absl::Seconds(1));
+  EXPECT_EQ(Symbolize({copies}).Total().functions, 2u);
   EXPECT_EQ(Descriptions().size(), 1u);
 }
 

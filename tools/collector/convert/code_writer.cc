@@ -154,15 +154,23 @@ absl::Status CodeWriter::WriteFunction(const Waiting& waiting) {
 
 // Writes the build id with a type of metadata that TraceEvent ignores because it does not know it.
 // For a known type, TraceEvent would compute wrong addresses, because the collector does not read
-// the addresses of the file's segments. `nettrace symbolize` adds them.
+// the addresses of the file's segments. `nettrace symbolize` adds them, and a build id that is not
+// known here.
 absl::StatusOr<std::uint64_t> CodeWriter::WriteMetadata(const Waiting& waiting) {
   const CodeFile& file = *waiting.mapping.file;
-  if (file.build_id.empty()) return 0;
-  const auto [known, is_new] = metadata_.try_emplace({file.path, file.build_id}, 0);
+  const bool is_known = !file.build_id.empty();
+  // Memory without a file has names like "//anon" and "[heap]".
+  if (!is_known && (!file.path.starts_with('/') || file.path.starts_with("//"))) return 0;
+  // If the build id is not known, several mappings of a path may be of different files.
+  const auto [known, is_new] =
+      metadata_.try_emplace(is_known ? std::pair(file.path, file.build_id)
+                                     : std::pair(absl::StrCat(waiting.mapping.id), std::string()),
+                            0);
   if (!is_new) return known->second;
   known->second = code_->MakeId();
-  const std::string json = absl::StrCat(R"({"type":"build-id","build_id":")",
-                                        absl::BytesToHexString(file.build_id), R"("})");
+  const std::string json = is_known ? absl::StrCat(R"({"type":"build-id","build_id":")",
+                                                   absl::BytesToHexString(file.build_id), R"("})")
+                                    : R"({"type":"build-id"})";
   ASSIGN_OR_RETURN(const std::span<const std::byte> payload,
                    rows_[kMetadata].payload.UInt(known->second).Utf8(json).Utf8("{}").Finish());
   RETURN_IF_ERROR(Write(kMetadata, waiting.timestamp, waiting.thread, payload));

@@ -281,15 +281,15 @@ void FunctionFinder::Describe(const Group& group, const elf::ElfFile& file) {
   const auto page_mask = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) - 1;
   const std::optional<elf::DebugLink> link = file.ReadDebugLink();
   for (const HitMapping* mapping : group) {
-    if (mapping->metadata_id == 0 || mapping->file.build_id.empty() || mapping->file.address) {
-      continue;
-    }
+    if (mapping->metadata_id == 0 || mapping->file.address || file.build_id().empty()) continue;
+    // Without a build id, `file` was checked for only one mapping of the group.
+    if (mapping->file.build_id.empty() && !WhyRefused(file, *mapping).empty()) continue;
     // The mapping may begin before the segment, because mappings begin at pages.
     const std::uint64_t distance = mapping->addresses.front() - mapping->first;
     const std::optional<std::uint64_t> address = file.AddressAt(mapping->offset + distance);
     if (!address || *address < distance || ((*address - distance) & page_mask) != 0) continue;
-    ElfDescription description = {mapping->file.build_id, link ? link->name : "",
-                                  *address - distance, mapping->offset};
+    ElfDescription description = {file.build_id(), link ? link->name : "", *address - distance,
+                                  mapping->offset};
     const auto [known, is_new] =
         descriptions_.try_emplace(mapping->metadata_id, std::move(description));
     if (!is_new && known->second && known->second->address != *address - distance) {

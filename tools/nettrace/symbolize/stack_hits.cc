@@ -81,9 +81,11 @@ void StackHits::OnCode(const nettrace::Reader& reader, const nettrace::Event& ev
   if (code.kind == Kind::kFile) {
     const auto known = files_.find(code.id);
     if (known != files_.end()) {
-      // `nettrace symbolize` has added a second event, which has the address, too.
+      // `nettrace symbolize` has added a second event, which has the address, and the build id if
+      // the first event has none.
       const MappedFile again = ParseSymbolMetadata(code.json);
-      if (again.build_id == known->second.build_id && again.address) known->second = again;
+      const std::string& build_id = known->second.build_id;
+      if ((build_id.empty() || again.build_id == build_id) && again.address) known->second = again;
     } else if (Spend(kEntrySize)) {
       files_.emplace(code.id, ParseSymbolMetadata(code.json));
     }
