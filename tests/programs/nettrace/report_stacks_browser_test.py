@@ -182,21 +182,23 @@ class ReportStacksBrowserTest(PageCase):
         self.assertFalse(self.value("document.querySelector('#flames').checkVisibility()"))
 
     def test_picture_for_the_guide(self):
-        """Makes the picture of docs/guides/where-does-the-time-go.md. NETTRACE_REPORT_PICTURES=docs keeps it."""
+        """Makes the pictures of docs/guides/where-does-the-time-go.md. NETTRACE_REPORT_PICTURES=docs keeps them."""
         kept = os.environ.get("NETTRACE_REPORT_PICTURES")
-        trace = os.environ.get("NETTRACE_REPORT_STACKS")  # a recording for the picture
+        trace = os.environ.get("NETTRACE_REPORT_STACKS")  # a recording for the pictures
         name = "many"
         if trace:
             name = "recorded"
             subprocess.run([ARGS.nettrace, "report", trace, "-o", self.folder / f"{name}.html"], stderr=subprocess.DEVNULL, check=True)
         self.open(name, 1280)
-        self.choose("#flame-search", "Parse", "input")
-        self.value("document.querySelector('#stacks').scrollIntoView()")
-        self.drawn()
-        picture = self.browser.picture(1280, 640)
-        self.assertEqual(struct.unpack(">II", picture[16:24]), (1280, 640))
-        if kept:
-            pathlib.Path(kept, "guides/pictures", "report-stacks-desktop-light.png").write_bytes(picture)
+        for view, words, file in (("0", "Parse", "report-stacks-desktop-light.png"), ("1", "Reserve", "report-off-cpu-desktop-light.png")):
+            self.choose("#flame-view", view)
+            self.choose("#flame-search", words, "input")
+            self.value("document.querySelector('#stacks').scrollIntoView()")
+            self.drawn()
+            picture = self.browser.picture(1280, 640)
+            self.assertEqual(struct.unpack(">II", picture[16:24]), (1280, 640))
+            if kept:
+                pathlib.Path(kept, "guides/pictures", file).write_bytes(picture)
 
 
 def require():
