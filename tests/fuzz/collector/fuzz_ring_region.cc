@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <map>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -65,9 +64,10 @@ std::uint64_t PlaceOf(const Step& step) {
   }
 }
 
-void Read(collector::RingRegion* region) {
-  std::map<std::uint64_t, std::uint64_t> next;
+// Takes all events, or those whose first byte is not `left`.
+void Read(collector::RingRegion* region, int left = -1) {
   std::size_t records = 0;
+  std::size_t not_taken = 0;
   const auto consume = [&](const collector::RingRecord& record) {
     Require(record.event.size() >= 8 && record.event.size() <= ring::kMaxEventBytes);
     Require(record.set < ring::kMaxSets);
@@ -75,11 +75,18 @@ void Read(collector::RingRegion* region) {
     volatile std::byte sum = record.event.front() ^ record.event.back();
     static_cast<void>(sum);
     ++records;
+    if (static_cast<int>(record.event.front()) != left) return true;
+    ++not_taken;
+    return false;
   };
   const auto lose = [&](const collector::RingWriter&, std::uint64_t lost, std::uint64_t /*next*/) {
     Require(lost > 0 && lost <= std::uint64_t{1} << 40);
   };
-  for (int i = 0; i < 2 && region->Read(ring::kChunkBytes, consume, lose); ++i) {
+  bool has_more = true;
+  for (int i = 0; i < 2 && has_more; ++i) {
+    not_taken = 0;
+    has_more = region->Read(ring::kChunkBytes, consume, lose);
+    Require(region->left_events() == (not_taken != 0));
   }
   Require(records <= kChunks * 2 * ring::kChunkBytes / ring::RecordBytes(8));
   Require(region->used_chunks() <= kChunks && region->complete_chunks() <= region->used_chunks());
@@ -115,7 +122,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       Require(pwrite(service.get(), content.data(), content.size(), static_cast<off_t>(place)) ==
               static_cast<ssize_t>(content.size()));
     } else if (step.kind % 10 == 6) {
-      Read(&region);
+      Read(&region, step.offset % 2 == 0 ? -1 : step.index);
     } else if (step.kind % 10 == 7) {
       if (step.size % 2 == 0) region.Mark();
       Read(&region);

@@ -101,6 +101,7 @@ class RingClient {
     while (region_->Read(
         1 << 20,
         [this](const collector::RingRecord& record) {
+          if (leaves_one_of != 0 && ++passed_ % leaves_one_of == 0) return false;
           const std::string name = record.set < names_.size() ? names_[record.set] : "?";
           const std::uint64_t before = std::exchange(trailing_[record.writer.ordinal], 0);
           events.push_back({record.writer,
@@ -110,6 +111,7 @@ class RingClient {
                             name,
                             {record.event.begin(), record.event.end()}});
           lost[record.writer.ordinal] += record.lost_before;
+          return true;
         },
         [this](const collector::RingWriter& writer, std::uint64_t number, std::uint64_t /*next*/) {
           lost[writer.ordinal] += number;
@@ -164,12 +166,15 @@ class RingClient {
 
   std::vector<Event> events;
   std::map<std::uint64_t, std::uint64_t> lost;  // lost events of each writer, by its ordinal
+  // If not 0, Drain does not take one of this number of events, which a later Drain passes again.
+  std::uint64_t leaves_one_of = 0;
 
  private:
   base::UniqueFd socket_;
   std::unique_ptr<collector::RingRegion> region_;
   std::vector<std::string> names_;
   std::map<std::uint64_t, std::uint64_t> trailing_;  // lost after the last event, by ordinal
+  std::uint64_t passed_ = 0;                         // events passed to Drain
 };
 
 // The socket that services connect to.

@@ -710,6 +710,71 @@ TEST_F(SampleConversionTest, LabelsOfOneEventAreNotThoseOfTheNext) {
   EXPECT_TRUE(shown[3].labels.empty());
 }
 
+TEST_F(SampleConversionTest, EventsThatBeginLikeTheOneBeforeAreReadByTheirOwnBytes) {
+  const std::string event = Event("Name", "n\0\x02"s, "x");
+  const std::size_t end = event.size() - 1;  // of the metadata
+  std::string others[] = {
+      event.substr(0, end - 1),                                             // metadata cut short
+      event.substr(0, 11),                                                  // no metadata
+      event.substr(0, end),                                                 // no payload
+      Event("Name", "n\0\x02"s, "x", 0, 3),                                 // another level
+      Event("Nane", "n\0\x02"s, "x"),                                       // another name
+      Event("Name", "m\0\x02"s, "x"),                                       // another field
+      event.substr(0, end) + "\x10\0\x02\0"s + std::string(16, 'a') + "y",  // an activity
+      std::string(end, '\0') + "x",                                         // nothing but zeros
+  };
+  others[6][11] = '\x80';  // Another extension follows the metadata.
+  for (const std::string& other : others) {
+    for (const char payload : {'1', '2'}) Write(event.substr(0, end) + payload);
+    Write(other);
+  }
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 3 * std::size(others));
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    if (i % 3 == 2) continue;
+    EXPECT_EQ(shown[i].name, "Name");
+    EXPECT_EQ(shown[i].payload, i % 3 == 0 ? "1" : "2");
+    EXPECT_EQ(shown[i].metadata_id, shown[0].metadata_id);
+    EXPECT_TRUE(shown[i].labels.empty());
+  }
+  for (const std::size_t i : {0, 1, 2, 7}) {
+    EXPECT_EQ(shown[3 * i + 2].name, SampleConverter::kUndecoded) << i;
+    EXPECT_TRUE(shown[3 * i + 2].payload.ends_with(others[i]));
+  }
+  EXPECT_EQ(shown[3 * 3 + 2].level, 3);
+  EXPECT_EQ(shown[3 * 4 + 2].name, "Nane");
+  EXPECT_EQ(shown[3 * 5 + 2].fields.at(0).name, "m");
+  EXPECT_TRUE(shown[3 * 6 + 2].labels.activity_id.has_value());
+  EXPECT_EQ(shown[3 * 6 + 2].payload, "y");
+}
+
+TEST_F(SampleConversionTest, EventsThatDifferInABitFromTheOneBeforeAreReadByTheirOwnBytes) {
+  const std::string event = Event("Name", "n\0\x02"s, "x");
+  const std::string other = Event("Other", "n\0\x02"s, "x");
+  const std::size_t bits = (event.size() - 1) * 8;  // of all bytes before the payload
+  for (std::size_t bit = 0; bit < bits; ++bit) {
+    std::string changed = event;
+    changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ 1 << bit % 8);
+    for (const std::string& before : {event, other}) {
+      Write(before);
+      Write(changed);
+    }
+  }
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 4 * bits);
+  for (std::size_t bit = 0; bit < bits; ++bit) {
+    SCOPED_TRACE(bit);
+    const WrittenEvent& after_event = shown[4 * bit + 1];
+    const WrittenEvent& after_other = shown[4 * bit + 3];
+    EXPECT_EQ(shown[4 * bit].name, "Name");
+    EXPECT_EQ(shown[4 * bit + 2].name, "Other");
+    EXPECT_EQ(after_event.metadata_id, after_other.metadata_id);
+    EXPECT_EQ(after_event.name, after_other.name);
+    EXPECT_EQ(after_event.payload, after_other.payload);
+    EXPECT_EQ(after_event.level, after_other.level);
+  }
+}
+
 // Returns an event in an activity, with a related id if `related` is not 0.
 std::string InActivity(char activity, char related, char level = 4) {
   std::string event = "\x07\0\0\0\0\0\0"s + level;

@@ -224,8 +224,9 @@ void SampleConverter::MarkUsed(Kept* kept) {
 void SampleConverter::ForgetRecent() {
   age_ = shares_.age();
   for (const auto& tracepoint : tracepoints_) {
-    if (tracepoint != nullptr)
-      std::fill(tracepoint->recent.begin(), tracepoint->recent.end(), nullptr);
+    if (tracepoint == nullptr) continue;
+    std::fill(tracepoint->recent.begin(), tracepoint->recent.end(), nullptr);
+    tracepoint->last = nullptr;
   }
 }
 
@@ -480,10 +481,11 @@ nettrace::Labels SampleConverter::Source::ListedLabels(const ConvertedEvent& eve
   return labels;
 }
 
-void SampleConverter::ConvertEventHeader() {
+SampleConverter::Schema* SampleConverter::ParseEventHeader(std::span<const std::byte> bytes) {
   eh::EventView& event = current_.view;
-  if (const auto error = eh::ParseEvent(current_.bytes(), &event); error != eh::ParseError::kNone) {
-    return SetUndecoded(eh::ParseErrorText(error));
+  if (const auto error = eh::ParseEvent(bytes, &event); error != eh::ParseError::kNone) {
+    SetUndecoded(eh::ParseErrorText(error));
+    return nullptr;
   }
   Tracepoint& tracepoint = *current_.tracepoint;
   if (event.header.level != tracepoint.parts.level) SetLabels().level = event.header.level;
@@ -499,15 +501,52 @@ void SampleConverter::ConvertEventHeader() {
   }
   if (schema != nullptr && schema->trace_context) LiftTraceContext(event, &SetLabels());
   if (!event.activity_id.empty()) LabelActivity();
-  if (schema == nullptr) return SetUndecoded(reason);
+  if (schema == nullptr) {
+    SetUndecoded(reason);
+    return nullptr;
+  }
+  RememberStart(bytes, schema);
+  return schema;
+}
+
+void SampleConverter::RememberStart(std::span<const std::byte> bytes, Schema* schema) {
+  const eh::EventView& event = current_.view;
+  if (event_.own_labels != nullptr || event_.kind.labels.valid() ||
+      event.metadata.data() != bytes.data() + kStart ||
+      event.data.data() != event.metadata.data() + event.metadata.size()) {
+    return;
+  }
+  current_.tracepoint->last = schema;
+  if (!schema->view.metadata.empty()) return;
+  std::copy_n(bytes.begin(), kStart, schema->start.begin());
+  schema->view = event;
+  schema->view.metadata = std::as_bytes(std::span(schema->metadata));
+  schema->view.data = {};
+}
+
+void SampleConverter::ConvertEventHeader() {
+  const std::span<const std::byte> bytes = current_.bytes();
+  // Most events begin with the same bytes as the event before, and then need not be parsed.
+  Schema* schema = current_.tracepoint->last;
+  const std::size_t begin = schema == nullptr ? 0 : kStart + schema->metadata.size();
+  if (schema != nullptr && bytes.size() >= begin &&
+      std::memcmp(bytes.data(), schema->start.data(), kStart) == 0 &&
+      std::memcmp(bytes.data() + kStart, schema->metadata.data(), schema->metadata.size()) == 0) {
+    current_.view = schema->view;
+    current_.view.data = bytes.subspan(begin);
+  } else {
+    schema = ParseEventHeader(bytes);
+    if (schema == nullptr) return;
+  }
 
   PayloadProgram::Outcome outcome;
-  if (!schema->bytes.program.RunQuickly(event.data, &outcome)) return ConvertByForm(schema);
+  const std::span<const std::byte> data = current_.view.data;
+  if (!schema->bytes.program.RunQuickly(data, &outcome)) return ConvertByForm(schema);
   if (outcome.result == PayloadProgram::Result::kTruncated) return SetUndecoded(kTruncated);
   if (outcome.consumed > kMaxPayloadSize) return SetUndecoded(kTooLong);
   current_.forms = ValueForms();
   event_.kind.form = schema->bytes.slot;
-  event_.payload = event.data.first(outcome.consumed);
+  event_.payload = data.first(outcome.consumed);
 }
 
 void SampleConverter::ConvertByForm(Schema* schema) {

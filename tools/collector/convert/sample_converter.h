@@ -141,12 +141,19 @@ class SampleConverter {
     std::string seen;  // for each nullable field, a set of SeenValue; then the TextForm
     Form form;
   };
+  // Bytes before the metadata in most events: the header, and the header of one extension.
+  static constexpr std::size_t kStart =
+      sizeof(eh::wire::Header) + sizeof(eh::wire::ExtensionHeader);
   struct Schema : Kept {
     Tracepoint* tracepoint = nullptr;
     SchemaKey key;         // a view into `metadata`
     std::string metadata;  // a copy of the event's metadata
-    Form bytes;            // for ASCII text; without a slot if there are nullable fields
-    Form utf16;            // for other text; compiled when the first event needs it
+    // The start and the parts of the schema's plain events (see Tracepoint::last), which are equal
+    // for all of them. `view` refers to `metadata`, and has no data. Empty before the first one.
+    std::array<std::byte, kStart> start = {};
+    eh::EventView view = {};
+    Form bytes;  // for ASCII text; without a slot if there are nullable fields
+    Form utf16;  // for other text; compiled when the first event needs it
     absl::flat_hash_map<std::string, std::unique_ptr<NullableForm>> forms;  // by `seen`
     std::size_t nullable_fields = 0;
     bool usable = true;  // false if the metadata is malformed
@@ -173,6 +180,9 @@ class SampleConverter {
     // Recently used schemas by a hash of a few bytes of their keys; null for unused entries. Empty
     // if this is not an EventHeader tracepoint.
     std::vector<Schema*> recent;
+    // Schema of the last plain event; null if there was none since ForgetRecent(). A plain event
+    // has the tracepoint's level, no labels, and no extension other than its metadata.
+    Schema* last = nullptr;
   };
 
   // Addresses of kernel code that an event contains in its fields.
@@ -232,6 +242,11 @@ class SampleConverter {
   // Sets the payload of an event whose kind AddUniversalEvent() added.
   void SetValue(std::uint64_t value);
   void ConvertEventHeader();
+  // Parses the current event, labels it, and returns its schema. Returns null after SetUndecoded()
+  // if the event or its schema cannot be used.
+  Schema* ParseEventHeader(std::span<const std::byte> bytes);
+  // Makes `schema` the tracepoint's `last` if the current event is plain.
+  void RememberStart(std::span<const std::byte> bytes, Schema* schema);
   // Converts an EventHeader event whose payload cannot be copied unchanged, or whose form depends
   // on its values.
   void ConvertByForm(Schema* schema);

@@ -210,12 +210,12 @@ bool RingRegion::Read(std::size_t most_bytes, Consume consume, Lose lose) {
   const std::uint64_t lost = service_page().lost_without_writer.load(kRelaxed);
   ReadWriters();
   ListChunks();
+  ++reads_;
+  left_events_ = false;
   std::size_t bytes = 0;
   for (const std::uint32_t index : listed_) {
     if (bytes >= most_bytes) return true;
-    const std::uint32_t before = chunks_[index].read;
-    ReadChunk(index, consume);
-    bytes += chunks_[index].read - before;
+    bytes += ReadChunk(index, consume);
   }
   ReadTrailingLosses(lose);
   if (lost_without_writer_ == 0) {
@@ -297,52 +297,60 @@ RingRegion::Expected& RingRegion::ExpectedOf(std::uint32_t index, const RingWrit
   return expected;
 }
 
-void RingRegion::ReadChunk(std::uint32_t index, Consume consume) {
+std::size_t RingRegion::ReadChunk(std::uint32_t index, Consume consume) {
   ChunkInfo& info = chunks_[index];
+  if (ExpectedOf(info.writer_index, info.writer).left == reads_) return 0;
   std::uint32_t committed = info.committed;
   if (committed > ring::kChunkBytes || committed % 8 != 0 || committed < info.read) {
     ++corrupt_;
     committed = info.read;
   }
-  if (committed > info.read) {
-    const std::span<std::byte> copy(copy_.data(), committed - info.read);
+  const std::span<std::byte> copy(copy_.data(), committed - info.read);
+  if (!copy.empty()) {
     const std::uint64_t offset =
         ring::kChunksOffset + std::uint64_t{index} * ring::kChunkBytes + info.read;
+    std::size_t read = copy.size();
     if (ReadAt(fd_.get(), offset, copy)) {
-      Parse(&info, copy, consume);
+      read = Parse(&info, copy, consume);
     } else {
       ++corrupt_;
     }
-    info.read = committed;
+    info.read += static_cast<std::uint32_t>(read);
   }
-  info.done = info.is_complete;
+  info.done = info.is_complete && info.read == committed;
+  return copy.size();
 }
 
-void RingRegion::Parse(ChunkInfo* info, std::span<const std::byte> bytes, Consume consume) {
+std::size_t RingRegion::Parse(ChunkInfo* info, std::span<const std::byte> bytes, Consume consume) {
   Expected& expected = ExpectedOf(info->writer_index, info->writer);
-  while (!bytes.empty()) {
+  std::size_t at = 0;
+  while (bytes.size() - at >= sizeof(ring::Record)) {
     ring::Record record;
-    if (bytes.size() < sizeof(record)) break;
-    std::memcpy(&record, bytes.data(), sizeof(record));
+    std::memcpy(&record, bytes.data() + at, sizeof(record));
     const std::uint32_t size = ring::RecordBytes(record.size);
-    if (record.size < 8 || record.size > ring::kMaxEventBytes || size > bytes.size() ||
+    if (record.size < 8 || record.size > ring::kMaxEventBytes || size > bytes.size() - at ||
         record.set >= ring::kMaxSets) {
       break;
     }
     const std::uint64_t number = Extend(info->next, record.number);
     if (number < info->next || number - info->next > kMostLost) break;
-    info->next = number + 1;
-    const auto event = bytes.subspan(sizeof(record), record.size);
-    bytes = bytes.subspan(size);
     // Skips an event that this or a previous collector has already accounted for.
-    if (number < expected.number) continue;
-    const std::uint64_t lost = number - expected.number;
-    expected.number = number + 1;
-    if (lost > kMostLost) ++corrupt_;
-    consume({info->writer, number, lost > kMostLost ? 0 : lost, record.timestamp, record.set,
-             record.cpu, event});
+    if (number >= expected.number) [[likely]] {
+      const std::uint64_t lost = number - expected.number;
+      if (!consume({info->writer, number, lost > kMostLost ? 0 : lost, record.timestamp, record.set,
+                    record.cpu, bytes.subspan(at + sizeof(record), record.size)})) {
+        expected.left = reads_;
+        left_events_ = true;
+        return at;
+      }
+      expected.number = number + 1;
+      if (lost > kMostLost) ++corrupt_;
+    }
+    info->next = number + 1;
+    at += size;
   }
-  if (!bytes.empty()) ++corrupt_;
+  if (at != bytes.size()) ++corrupt_;
+  return bytes.size();
 }
 
 // Reports losses after the last event of each writer, and lists the writers that have ended.
@@ -350,6 +358,7 @@ void RingRegion::ReadTrailingLosses(Lose lose) {
   finished_writers_.clear();
   for (const Seen& seen : seen_) {
     Expected& expected = ExpectedOf(seen.index, seen.writer);
+    if (expected.left == reads_) continue;
     const std::uint64_t from = expected.number;
     if (seen.next > from) {
       if (seen.next - from > kMostLost) {

@@ -52,7 +52,9 @@ class RingRegion {
   struct Limits {
     std::uint64_t region_bytes = std::uint64_t{64} << 20;  // maximum size of the region, in bytes
   };
-  using Consume = absl::FunctionRef<void(const RingRecord&)>;
+  // Returns whether the caller takes the event. If it does not, this event and all later events and
+  // losses of its writer stay in the region, and the next Read() passes them again.
+  using Consume = absl::FunctionRef<bool(const RingRecord&)>;
   // Receives the number of lost events of a writer, and the event number after the last of them.
   // Lost events of unknown threads (ordinal 0) are numbered across the region. Lost events that
   // Writer::lost_nested counts have no numbers: `next` is kNoNumber.
@@ -102,8 +104,10 @@ class RingRegion {
   // Passes committed events to `consume` until at least `most_bytes` bytes of chunks have been
   // read. The events of each writer are passed in the order of their numbers. If all events have
   // been read, also passes the losses after the last event of each writer to `lose`. Returns
-  // whether there are more events.
+  // whether there are more events, without those that `consume` has not taken.
   bool Read(std::size_t most_bytes, Consume consume, Lose lose);
+  // Returns whether `consume` has not taken all events of the last Read().
+  bool left_events() const { return left_events_; }
   // Marks all complete chunks that Read() has read to their end, and for each writer the number of
   // the first event that Read() has not read. Also marks each writer that has ended, if the last
   // Read() has passed all its events and losses. Returns the ordinals of these writers. Must not be
@@ -141,6 +145,7 @@ class RingRegion {
     std::uint64_t ordinal = 0;  // ordinal of the writer; 0: no writer has been read
     std::uint64_t number = 0;   // number of the next event to read
     std::uint64_t nested = 0;   // part of Writer::lost_nested that has been reported as lost
+    std::uint64_t left = 0;     // value of reads_ when an event of the writer was not taken
   };
   // A copy of the words of a writer in the region, loaded at the start of Read().
   struct Seen {
@@ -181,8 +186,11 @@ class RingRegion {
   void ReadWriters();
   void ListChunks();
   Expected& ExpectedOf(std::uint32_t index, const RingWriter& writer);
-  void ReadChunk(std::uint32_t index, Consume consume);
-  void Parse(ChunkInfo* info, std::span<const std::byte> bytes, Consume consume);
+  // Reads the rest of a chunk. Returns the number of bytes that it has copied.
+  std::size_t ReadChunk(std::uint32_t index, Consume consume);
+  // Passes the events in `bytes`. Returns the number of bytes that have been read, which is less
+  // than the size of `bytes` if an event was not taken.
+  std::size_t Parse(ChunkInfo* info, std::span<const std::byte> bytes, Consume consume);
   void ReadTrailingLosses(Lose lose);
 
   base::UniqueFd fd_;
@@ -199,6 +207,8 @@ class RingRegion {
   std::uint64_t corrupt_ = 0;
   std::uint64_t lost_nested_ = 0;
   std::uint64_t lost_without_writer_ = 0;
+  std::uint64_t reads_ = 0;  // number of calls of Read()
+  bool left_events_ = false;
   std::vector<Expected> expected_;  // by index of the writer
   std::vector<ChunkInfo> chunks_;   // by index of the chunk
   std::vector<std::uint32_t> finished_writers_;

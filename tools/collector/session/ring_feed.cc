@@ -456,7 +456,6 @@ std::uint64_t RingFeed::Drain(std::uint64_t limit, bool extends) {
   latest_ = limit;
   std::vector<std::uint64_t> over;
   for (auto& [number, client] : clients_) {
-    PassWaiting(&client, extends ? std::numeric_limits<std::uint64_t>::max() : limit);
     // Without a session, no events are read. Services write events only until they receive the
     // message Enable. Events that they have kept since a crash of the previous collector stay in
     // their regions.
@@ -464,47 +463,50 @@ std::uint64_t RingFeed::Drain(std::uint64_t limit, bool extends) {
       if (client.connection->state() == RingClient::State::kGone) over.push_back(number);
       continue;
     }
-    if (client.is_final || IsBlocked(client) || waiting_bytes_ >= kMaxWaitingBytes) continue;
-    Read(&client, limit, extends);
+    if (client.is_final || IsBlocked(client)) continue;
+    Read(&client, extends ? std::numeric_limits<std::uint64_t>::max() : limit);
   }
   for (const std::uint64_t number : over) Forget(number);
   return latest_;
 }
 
-void RingFeed::Read(Client* client, std::uint64_t limit, bool extends) {
+void RingFeed::Read(Client* client, std::uint64_t limit) {
   RingClient& connection = *client->connection;
   RingRegion& region = connection.region();
   std::uint64_t now = SessionClockNow();
   const bool was_gone = connection.state() == RingClient::State::kGone;
   if (!client->was_read) TakePositions(client);
   client->was_read = true;
-  const auto take = [&](const Part& part, const std::byte* event, std::size_t size) {
-    if (part.timestamp <= limit || extends) return Pass(client, part, event, size);
-    client->waiting.push_back({part, {event, event + size}});
-    waiting_bytes_ += sizeof(Waiting) + size;
-  };
   client->has_more = region.Read(
       options_.server.bytes_of_client + (std::size_t{1} << 20),
       [&](const RingRecord& record) {
         Thread& thread = FindThread(client, record.writer);
+        if (record.timestamp > now) now = SessionClockNow();
+        std::uint64_t time = std::min(std::max(record.timestamp, thread.last), now);
+        if (time > limit && !IsDue(&thread, record.number, limit, &time)) return false;
+        thread.last = time;
         ++client->events_read;
         client->lost += record.lost_before;
         // The service may have added the set after the last call of Serve, so its name is read now.
         if (record.set >= client->sets.size() && ReadSets(client)) Enable(client);
-        if (record.timestamp > now) now = SessionClockNow();
-        thread.last = std::min(std::max(record.timestamp, thread.last), now);
-        take(
-            {record.writer, thread.last, record.lost_before, record.number, record.set, record.cpu},
-            record.event.data(), record.event.size());
+        Pass(client, &thread,
+             {record.writer.ordinal, record.number, time, record.lost_before, record.set,
+              record.cpu},
+             record.event.data(), record.event.size());
+        return true;
       },
+      // Losses after the last event of a writer are passed even if they may be later than `limit`:
+      // their time is not known.
       [&](const RingWriter& writer, std::uint64_t lost, std::uint64_t next) {
         Thread& thread = FindThread(client, writer);
         client->lost += lost;
         if (writer.ordinal == 0) client->lost_without_writer += lost;
         thread.last = std::max(thread.last, now);
-        take({writer, thread.last, lost, next, ring::kMaxSets, ring::kUnknownCpu}, nullptr, 0);
+        Pass(client, &thread,
+             {writer.ordinal, next, thread.last, lost, ring::kMaxSets, ring::kUnknownCpu}, nullptr,
+             0);
       });
-  client->is_final = was_gone && !client->has_more;
+  client->is_final = was_gone && !client->has_more && !region.left_events();
   client->can_mark = true;
   client->is_filled = region.ArmBell(region.usable_chunks() / 4) || client->has_more;
   const std::uint32_t held = region.used_chunks() - region.complete_chunks();
@@ -514,16 +516,14 @@ void RingFeed::Read(Client* client, std::uint64_t limit, bool extends) {
   }
 }
 
-void RingFeed::PassWaiting(Client* client, std::uint64_t limit) {
-  if (client->waiting.empty()) return;
-  // The events of a thread stay in order, because each waiting event of a thread is at least as
-  // late as the one before it.
-  std::erase_if(client->waiting, [&](const Waiting& each) {
-    if (each.part.timestamp > limit) return false;
-    Pass(client, each.part, each.event.data(), each.event.size());
-    waiting_bytes_ -= sizeof(Waiting) + each.event.size();
-    return true;
-  });
+bool RingFeed::IsDue(Thread* thread, std::uint64_t number, std::uint64_t limit,
+                     std::uint64_t* time) {
+  if (thread->left != number) {
+    thread->left = number;
+    thread->left_time = *time;
+  }
+  *time = std::max(thread->left_time, thread->last);
+  return *time <= limit;
 }
 
 void RingFeed::TakePositions(Client* client) {
@@ -543,7 +543,7 @@ void RingFeed::TakePositions(Client* client) {
 
 std::uint64_t RingFeed::ApplyPosition(SessionPositions* of_session, const Part& part,
                                       bool gets_event, std::vector<SessionWriter*>* without) {
-  const auto found = of_session->positions.find(part.writer.ordinal);
+  const auto found = of_session->positions.find(part.ordinal);
   if (found == of_session->positions.end() || part.number == RingRegion::kNoNumber) {
     return part.lost;
   }
@@ -575,60 +575,64 @@ std::uint64_t RingFeed::ApplyPosition(SessionPositions* of_session, const Part& 
   return lost;
 }
 
-void RingFeed::PassLosses(const Client& client, const Thread& thread, const Part& part,
-                          SessionWriter* session, std::uint64_t lost) {
-  if (lost == 0) return;
-  const std::uint64_t number = part.number == RingRegion::kNoNumber
-                                   ? thread.next
-                                   : part.number - std::min(part.number, lost);
-  session->LoseOfRing(thread.index, thread.name, lost, part.timestamp, number,
-                      Contains(client.kept_for, session));
+void RingFeed::ApplyFilters(const Client& client, Thread* thread, const Set& set,
+                            const SampleRecord& sample, std::uint64_t timestamp) {
+  for (const auto& [session, filters] : set.filters) {
+    const auto accepts = [&](const RingFilter& filter) {
+      const std::string_view comm =
+          filter.uses_comm() ? CommOf(client, thread, timestamp) : std::string_view();
+      return filter.Accepts(sample.raw, sample.tid, comm);
+    };
+    if (std::none_of(filters.begin(), filters.end(), accepts)) without_.push_back(session);
+  }
 }
 
-void RingFeed::Pass(Client* client, const Part& part, const std::byte* event, std::size_t size) {
-  Thread& thread = FindThread(client, part.writer);
-  const bool has_event = part.set != ring::kMaxSets;
-  if (part.number != RingRegion::kNoNumber && part.writer.ordinal == thread.ordinal) {
-    thread.next = part.number + (has_event ? 1 : 0);
-  }
-  thread.has_moved = true;
-  if (!thread.is_target) return;
-  latest_ = std::max(latest_, part.timestamp);
-  SampleRecord sample;
-  sample.pid = static_cast<std::uint32_t>(client->connection->pid());
-  sample.tid = thread.tid;
-  sample.raw = {event, size};
-  const Set* const set =
-      has_event && part.set < client->sets.size() ? client->sets[part.set] : nullptr;
-  std::vector<SessionWriter*>& without = without_;
-  without = client->excluded;
-  if (set != nullptr) {
-    for (const auto& [session, filters] : set->filters) {
-      const auto accepts = [&](const RingFilter& filter) {
-        const std::string_view comm =
-            filter.uses_comm() ? CommOf(*client, &thread, part.timestamp) : std::string_view();
-        return filter.Accepts(sample.raw, sample.tid, comm);
-      };
-      if (std::none_of(filters.begin(), filters.end(), accepts)) without.push_back(session);
-    }
-  }
+void RingFeed::PassLosses(Client* client, const Thread& thread, const Part& part, const Set* set) {
   for (SessionWriter* session : client->sessions) {
-    if (part.lost == 0 && client->positions.empty()) [[likely]]
-      break;
     std::uint64_t lost = part.lost;
     for (SessionPositions& each : client->positions) {
       if (each.session != session) continue;
       const bool gets_event =
-          set != nullptr && Contains(set->sessions, session) && !Contains(without, session);
-      lost = ApplyPosition(&each, part, gets_event, &without);
+          set != nullptr && Contains(set->sessions, session) && !Contains(without_, session);
+      lost = ApplyPosition(&each, part, gets_event, &without_);
     }
-    PassLosses(*client, thread, part, session, lost);
+    if (lost == 0) continue;
+    const std::uint64_t number = part.number == RingRegion::kNoNumber
+                                     ? thread.next
+                                     : part.number - std::min(part.number, lost);
+    session->LoseOfRing(thread.index, thread.name, lost, part.timestamp, number,
+                        Contains(client->kept_for, session));
+  }
+}
+
+void RingFeed::Pass(Client* client, Thread* thread, const Part& part, const std::byte* event,
+                    std::size_t size) {
+  const bool has_event = part.set != ring::kMaxSets;
+  if (part.number != RingRegion::kNoNumber && part.ordinal == thread->ordinal) {
+    thread->next = part.number + (has_event ? 1 : 0);
+  }
+  thread->has_moved = true;
+  if (!thread->is_target) return;
+  if (has_event) latest_ = std::max(latest_, part.timestamp);
+  SampleRecord sample;
+  sample.pid = static_cast<std::uint32_t>(client->connection->pid());
+  sample.tid = thread->tid;
+  sample.raw = {event, size};
+  const Set* const set =
+      has_event && part.set < client->sets.size() ? client->sets[part.set] : nullptr;
+  const std::vector<SessionWriter*>* without = &client->excluded;
+  const bool has_filters = set != nullptr && !set->filters.empty();
+  if (has_filters || part.lost != 0 || !client->positions.empty()) [[unlikely]] {
+    without_ = client->excluded;
+    without = &without_;
+    if (has_filters) ApplyFilters(*client, thread, *set, sample, part.timestamp);
+    if (part.lost != 0 || !client->positions.empty()) PassLosses(client, *thread, part, set);
   }
   if (set == nullptr) return;
   const std::uint32_t processor = part.cpu <= options_.last_cpu ? part.cpu : nettrace::kNoProcessor;
   distributor_->WriteOfRing(
-      {thread.index, set->id, thread.identity, processor, part.number, client->kept_for}, sample,
-      part.timestamp, without);
+      {thread->index, set->id, thread->identity, processor, part.number, client->kept_for}, sample,
+      part.timestamp, *without);
 }
 
 void RingFeed::WritePositions(SessionWriter* session, bool all) {
@@ -671,16 +675,15 @@ void RingFeed::WritePositions(SessionWriter* session, bool all) {
 }
 
 bool RingFeed::CanMark() const {
-  return std::any_of(clients_.begin(), clients_.end(), [](const auto& each) {
-    return each.second.can_mark && each.second.waiting.empty();
-  });
+  return std::any_of(clients_.begin(), clients_.end(),
+                     [](const auto& each) { return each.second.can_mark; });
 }
 
 void RingFeed::Mark() {
   for (SessionWriter* session : sessions_) WritePositions(session, /*all=*/false);
   for (auto& [number, client] : clients_) {
     for (auto& [ordinal, thread] : client.threads) thread.has_moved = false;
-    if (!client.can_mark || !client.waiting.empty()) continue;
+    if (!client.can_mark) continue;
     client.marked_threads = client.connection->region().Mark();
     client.can_mark = false;
     client.is_marked = true;
@@ -692,7 +695,7 @@ void RingFeed::GiveBack() {
   for (auto& [number, client] : clients_) {
     if (!client.is_marked) continue;
     GiveBack(&client);
-    if (client.is_final && !client.can_mark && client.waiting.empty()) over.push_back(number);
+    if (client.is_final && !client.can_mark) over.push_back(number);
   }
   for (const std::uint64_t number : over) Forget(number);
 }

@@ -123,16 +123,16 @@ class RingFeed final : private RingServerUser {
   bool HaveConfirmed() const;
   void StopWaiting();
 
-  // Passes the events and losses up to `limit`, in ns of the session clock, to the distributor.
-  // Events that have been read and are later than `limit` wait in memory until a later call. If
+  // Passes the events up to `limit`, in ns of the session clock, and the losses before and after
+  // them to the distributor. Later events stay in the services' memory until a later call. If
   // `extends` is true, they are passed at once, too. Returns the time of the latest passed event,
   // or `limit` if that is later.
   std::uint64_t Drain(std::uint64_t limit, bool extends);
-  // Returns whether Mark has memory to mark: Drain has read events of a service since the last
-  // Mark, and none of them wait for a later Drain.
+  // Returns whether Mark may have memory to mark: Drain has read a service's memory since the last
+  // Mark.
   bool CanMark() const;
-  // Marks the memory of the events that Drain has passed, except the memory of services whose
-  // events wait for a later Drain. Writes the positions of the writers to the sessions.
+  // Marks the memory of the events that Drain has passed. Writes the positions of the writers to
+  // the sessions.
   void Mark();
   // Gives the marked memory back to the services, which may then overwrite it. The outputs of the
   // sessions must have delivered the events and the positions.
@@ -149,9 +149,6 @@ class RingFeed final : private RingServerUser {
   RingReport Report();
 
  private:
-  // Bytes of waiting events from which on no more events are read.
-  static constexpr std::size_t kMaxWaitingBytes = std::size_t{64} << 20;
-
   // A tracepoint that services have registered and sessions select.
   struct Set {
     std::string name;
@@ -171,24 +168,21 @@ class RingFeed final : private RingServerUser {
     std::uint32_t tid = 0;
     Slot identity;
     bool is_target = true;
-    std::string name;             // "ring:PID/TID"
-    std::uint64_t last = 0;       // ns; time of its last event
-    std::string comm;             // name of the thread, for filters
+    std::string name;                            // "ring:PID/TID"
+    std::uint64_t last = 0;                      // ns; time of its last event
+    std::uint64_t left = RingRegion::kNoNumber;  // number of the event that was last left
+    std::uint64_t left_time = 0;                 // ns; time of that event
+    std::string comm;                            // name of the thread, for filters
     std::uint64_t comm_read = 0;  // ns; time of the event for which `comm` was read; 0: not read
   };
   // An event with the losses before it, or losses without an event.
   struct Part {
-    RingWriter writer;
+    std::uint64_t ordinal;  // ordinal of the writer
+    std::uint64_t number;   // number of the event, or after the losses; RingRegion::kNoNumber: none
     std::uint64_t timestamp;
     std::uint64_t lost;
-    std::uint64_t number;  // number of the event, or after the losses; RingRegion::kNoNumber: none
-    std::uint32_t set;     // ring::kMaxSets: no event
+    std::uint32_t set;  // ring::kMaxSets: no event
     std::uint16_t cpu;
-  };
-  // A part that Drain has read and that is later than its limit.
-  struct Waiting {
-    Part part;
-    std::vector<std::byte> event;  // EventHeader bytes; empty for losses that no event follows
   };
   // The positions of a client's writers in the files of one session, by ordinal. A position is
   // removed when the writer has passed it.
@@ -220,7 +214,6 @@ class RingFeed final : private RingServerUser {
     // The result of the last FindThread; null after a thread was removed. Events of a writer follow
     // each other, so this saves most searches.
     Thread* last_thread = nullptr;
-    std::vector<Waiting> waiting;
     std::uint64_t enable_number = 0;  // value of the last message Enable
     std::uint64_t next_flush = 0;     // ns; earliest time of the next message Flush
     // The region may have events that the service kept since a crash of the previous collector.
@@ -280,15 +273,22 @@ class RingFeed final : private RingServerUser {
     return *client->last_thread;
   }
   Thread& SearchThread(Client* client, const RingWriter& writer);
-  void Read(Client* client, std::uint64_t limit, bool extends);
-  void PassWaiting(Client* client, std::uint64_t limit);
+  void Read(Client* client, std::uint64_t limit);
+  // Returns whether an event whose time is `*time` is not later than `limit`. An event that stays
+  // in the region keeps the time of the first call, because a time in the future is replaced by the
+  // time of the call. The call then sets `*time`.
+  static bool IsDue(Thread* thread, std::uint64_t number, std::uint64_t limit, std::uint64_t* time);
   // Returns the name of the thread for filters. Reads it from /proc unless it was read for an event
   // that is less than 0.1 s older. If the thread has ended, returns the last name that is known.
   const std::string& CommOf(const Client& client, Thread* thread, std::uint64_t timestamp) const;
-  // Passes a part to the sessions. The event of the part has `size` bytes at `event`. These
-  // parameters are faster than a span: a span is copied by one load of both of its words, and the
-  // processor delays this load until both stores are complete.
-  void Pass(Client* client, const Part& part, const std::byte* event, std::size_t size);
+  // Passes a part of the thread to the sessions. The event of the part has `size` bytes at `event`.
+  // These parameters are faster than a span: a span is copied by one load of both of its words, and
+  // the processor delays this load until both stores are complete.
+  void Pass(Client* client, Thread* thread, const Part& part, const std::byte* event,
+            std::size_t size);
+  // Adds to without_ the sessions whose filters reject the event.
+  void ApplyFilters(const Client& client, Thread* thread, const Set& set,
+                    const SampleRecord& sample, std::uint64_t timestamp);
   // Moves the positions of the client's writers from the sessions to the client.
   void TakePositions(Client* client);
   // Applies the session's position of the part's writer, if there is one, so that nothing is
@@ -297,8 +297,9 @@ class RingFeed final : private RingServerUser {
   // session selects the event.
   static std::uint64_t ApplyPosition(SessionPositions* of_session, const Part& part,
                                      bool gets_event, std::vector<SessionWriter*>* without);
-  void PassLosses(const Client& client, const Thread& thread, const Part& part,
-                  SessionWriter* session, std::uint64_t lost);
+  // Passes the losses of the part to the sessions, and adds to without_ the sessions whose files
+  // already have the event. `set` is null if no session records the event.
+  void PassLosses(Client* client, const Thread& thread, const Part& part, const Set* set);
   // Writes the positions of all writers to the session. If `all` is false, writes only those of
   // writers that have moved since the last Mark.
   void WritePositions(SessionWriter* session, bool all);
@@ -314,15 +315,15 @@ class RingFeed final : private RingServerUser {
   TaskTracker* tasks_;
   Distributor* distributor_;
   std::unique_ptr<RingServer> server_;
-  std::vector<SessionWriter*> without_;  // used by Pass; keeps its memory to save allocations
-  RingReport::Totals ended_;             // totals of the clients that were removed
+  // Sessions that do not get the current event of Pass. Keeps its memory to save allocations.
+  std::vector<SessionWriter*> without_;
+  RingReport::Totals ended_;  // totals of the clients that were removed
   std::vector<SessionWriter*> sessions_;
   std::uint64_t next_follow_ = 0;            // ns; next call of RingTarget::Follow that is due
   std::map<std::uint64_t, Client> clients_;  // by RingClient::number
   std::map<std::string, Set> sets_;          // by name; only sets that sessions select
   absl::flat_hash_map<uid_t, std::size_t> owned_;  // number of sets, by Set::owner
   std::map<SessionWriter*, UnusedPositions> unused_positions_;
-  std::size_t waiting_bytes_ = 0;
   std::uint64_t latest_ = 0;  // ns; time of the last event that was passed
 };
 

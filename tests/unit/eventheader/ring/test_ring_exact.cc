@@ -121,18 +121,23 @@ class RingExactTest : public ::testing::Test {
  protected:
   ~RingExactTest() override { unsetenv("EVENTHEADER_RING_SIZE"); }
 
-  // Runs the service at full speed. Returns the events lost.
-  std::uint64_t RunAtFullSpeed(const char* size, std::uint64_t most, std::uint64_t chunks) {
+  // Runs the service at full speed. Does not take one of `leaves_one_of` events at once, unless
+  // that is 0. Returns the events lost.
+  std::uint64_t RunAtFullSpeed(const char* size, std::uint64_t most, std::uint64_t chunks,
+                               std::uint64_t leaves_one_of = 0) {
     setenv("EVENTHEADER_RING_SIZE", size, 1);
     ServiceProcess service(path_, [&] { return RunNumbers(most, shared_); });
     const auto client = collector_.Accept();
     client->Welcome(chunks);
     client->EnableAll();
     Checker checker;
+    std::uint64_t left = 0;
     bool is_done = false;
     while (!is_done) {
       is_done = shared_[63] != 0;
+      client->leaves_one_of = is_done ? 0 : leaves_one_of;
       client->Drain();
+      left += client->region().left_events() ? 1 : 0;
       checker.Check(client.get());
       if (HasFailure()) return 0;
     }
@@ -148,6 +153,9 @@ class RingExactTest : public ::testing::Test {
       lost += number;
     }
     EXPECT_EQ(client->region().corrupt(), 0u);
+    // With fewer chunks, events may be lost in the large ring, too.
+    EXPECT_EQ(client->region().usable_chunks(), chunks) << "the service has not enough memory";
+    EXPECT_EQ(left != 0, leaves_one_of != 0);
     shared_[62] = 1;
     EXPECT_EQ(service.Wait(), 0);
     return lost;
@@ -165,6 +173,14 @@ TEST_F(RingExactTest, ShownAndLostEventsAreThoseWrittenIntoASmallRing) {
 
 TEST_F(RingExactTest, ShownAndLostEventsAreThoseWrittenIntoALargeRing) {
   EXPECT_EQ(RunAtFullSpeed("256M", 100'000, 16'384), 0u);
+}
+
+TEST_F(RingExactTest, PassesEventsThatWereNotTakenFromASmallRingAgain) {
+  RunAtFullSpeed("128K", 100'000, 8, 100);
+}
+
+TEST_F(RingExactTest, PassesEventsThatWereNotTakenFromALargeRingAgain) {
+  EXPECT_EQ(RunAtFullSpeed("256M", 100'000, 16'384, 1000), 0u);
 }
 
 TEST_F(RingExactTest, LossesAtTheEndAreReported) {

@@ -234,7 +234,7 @@ TEST_F(RingProcessTest, FirstEventsReachTheCollectorAfterTheServiceHasEnded) {
   EXPECT_FALSE((*region)->had_collector());
   int events = 0;
   EXPECT_FALSE((*region)->Read(
-      1 << 20, [&](const collector::RingRecord& /*record*/) { ++events; },
+      1 << 20, [&](const collector::RingRecord& /*record*/) { return ++events != 0; },
       [](const collector::RingWriter& /*writer*/, std::uint64_t /*lost*/, std::uint64_t /*next*/) {
         ADD_FAILURE();
       }));
