@@ -208,8 +208,9 @@ class SamplesTest(unittest.TestCase):
         whole = [event for event in switches if "StackCut" not in event.get("labels", {})]
         # One stack may be cut: the thread was switched out in execve(), when the code of the shell was no longer mapped.
         self.assertGreaterEqual(len(whole), len(switches) - 1)
+        # The loader's code that calls constructors before _start() of the program has no symbol of a function.
         ends = {event["frames"][-1].split("+")[0] for event in whole}
-        self.assertLessEqual(ends, {"work!_start", "ld-linux-x86-64.so.2!_start"})
+        self.assertLessEqual(ends - {"work!_start"}, {"ld-linux-x86-64.so.2!_start", "ld-linux-x86-64.so.2"})
 
     def test_lost_switches_cause_no_times_without_a_cpu(self):
         pause = "./work & sleep 0.2; kill -STOP $PPID; sleep 0.3; kill -CONT $PPID; wait"

@@ -308,16 +308,21 @@ class RingTest(unittest.TestCase):
         """The default socket is in use, so the command gets another one."""
         (self.folder / "nettraced").mkdir()
         self.socket = self.folder / "nettraced/events"
-        options, nettrace, program = {}, ARGS.nettrace, ARGS.service
+        prefix, nettrace, program = (), ARGS.nettrace, ARGS.service
         if os.geteuid() == 0:
-            options, nettrace, program = self.without_rights()
+            _, nettrace, program = self.without_rights()
             os.chown(self.socket.parent, NOBODY, NOBODY)
+            # A collector of the machine would be found before that of the user. Its socket is hidden.
+            prefix = ("unshare", "--mount", "sh", "-c", f"""
+                if [ -d /run/nettraced ]; then mount -t tmpfs -o mode=755 tmpfs /run/nettraced; fi
+                exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups "$@"
+                """, "sh")
         del self.env["EVENTHEADER_SOCKET"]
         self.env["XDG_RUNTIME_DIR"] = str(self.folder)
-        other = self.start("-e", "Ring_Service", nettrace=nettrace, **options)
-        second = subprocess.run([nettrace, "record", "-o", self.folder / "second", "-e", "Ring_Service", "--",
+        other = self.start("-e", "Ring_Service", nettrace=nettrace, prefix=prefix)
+        second = subprocess.run([*prefix, nettrace, "record", "-o", self.folder / "second", "-e", "Ring_Service", "--",
                                  "bash", "-c", f"echo | {program} 2 100; echo $EVENTHEADER_SOCKET"],
-                                env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **options)
+                                env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(second.returncode, 0, second.stderr)
         enabled, counts, socket = second.stdout.splitlines()
         self.assertEqual((enabled, counts), ("enabled", "200 0"))
