@@ -386,7 +386,7 @@ def here(args):
 
 
 def main():
-    parser = script.parser(__doc__, "nettrace", "nettraced", "out")
+    parser = script.parser(__doc__, "nettrace", "nettraced", "reader", "out")
     parser.add_argument("--short", type=int, default=8, metavar="N", help="number of programs that end at once")
     parser.add_argument("--inside", nargs="+", metavar="WORD", help="run in the VM, with this program of .NET")
     parser.add_argument("--here", action="store_true", help="run on this machine, which has no user_events")
@@ -398,12 +398,12 @@ def main():
     args.out.mkdir(parents=True, exist_ok=True)
     if args.here and os.path.exists("/sys/kernel/tracing/user_events_data"):
         raise script.Skipped("the kernel has user_events")
-    program = [str(word) for word in reader.build_project(args.out / "program", PROJECT)]
+    program = [str(word) for word in reader.build_project(args.reader, PROJECT)]
     if args.here:
         args.program = program
         return here(args)
-    command = [sys.executable, __file__, "--nettrace", args.nettrace, "--nettraced", args.nettraced, "--out", "/out",
-               "--short", args.short, "--inside", *program]
+    command = [sys.executable, __file__, "--nettrace", args.nettrace, "--nettraced", args.nettraced, "--reader", args.reader,
+               "--out", "/out", "--short", args.short, "--inside", *program]
     path = os.environ.get("PYTHONPATH", "")
     ran = subprocess.run([REPOSITORY / "scripts/vm.py", "--cpus", "2", "--out", args.out, "--env", f"PYTHONPATH={path}", "--",
                           "sh", "-c", shlex.join(map(str, command))], stdin=subprocess.DEVNULL, check=False)

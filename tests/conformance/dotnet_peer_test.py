@@ -102,7 +102,7 @@ def main():
         raise script.Skipped("the kernel has user_events")
     args.out = args.out.absolute()
     args.out.mkdir(parents=True, exist_ok=True)
-    program = reader.build_project(args.out / "program", recorded.PROJECT)
+    program = reader.build_project(args.reader, recorded.PROJECT)
     command = reader.build(args.reader)
     ours, theirs, printed = record(args, program)
     dumped = [list(commands.dump(args.nettrace, file)) for file in (ours, theirs)]

@@ -41,7 +41,7 @@ PROVIDERS = f"{PROVIDER}:info,{DESCRIBED},{RUNTIME}:info:{GC}"
 
 def record(args):
     """Records in the VM; returns the file."""
-    program = shlex.join(map(str, reader.build_project(args.out / "program", PROJECT)))
+    program = shlex.join(map(str, reader.build_project(args.reader, PROJECT)))
     text = SCRIPT.format(program=program, count=COUNT, nettrace=args.nettrace, providers=PROVIDERS)
     subprocess.run([REPOSITORY / "scripts/vm.py", "--cpus", "2", "--out", args.out, "--", "sh", "-c", text],
                    stdin=subprocess.DEVNULL, check=True)

@@ -29,7 +29,7 @@ LOAD = "Microsoft-Windows-DotNETRuntime:Method/LoadVerbose"
 def record(args):
     """Records the workload; returns the trace that the runtime writes."""
     file = args.out / "fresh.nettrace"
-    program = reader.build_project(args.out / "workload", WORKLOAD)
+    program = reader.build_project(args.reader, WORKLOAD)
     environment = {**os.environ, **reader.ENVIRONMENT, "DOTNET_EnableEventPipe": "1",
                    "DOTNET_EventPipeConfig": PROVIDERS, "DOTNET_EventPipeOutputPath": str(file),
                    "DOTNET_EventPipeOutputStreaming": "1"}

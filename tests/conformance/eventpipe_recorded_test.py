@@ -192,7 +192,7 @@ def main():
         raise script.Skipped("the kernel has user_events")
     args.out = args.out.absolute()
     args.out.mkdir(parents=True, exist_ok=True)
-    program = reader.build_project(args.out / "program", dotnet_recorded_test.PROJECT)
+    program = reader.build_project(args.reader, dotnet_recorded_test.PROJECT)
     command = reader.build(args.reader)
     file = record(args, program)
     events = list(commands.dump(args.nettrace, file))
