@@ -2,10 +2,11 @@
 """Tests that in the exports folded, speedscope and pprof, the sum of each stack is the number of events that `nettrace
 dump --json --stacks` shows with this stack. The files are random ones and, where the kernel allows it, recordings of
 programs that start. The readers of the formats are separate from the exporter. Google's pprof reads its format, too, if
-it is installed, and speedscope reads the others, if npm can install it."""
+it is installed, speedscope reads the others, if npm can install it, and flamegraph.pl reads folded."""
 
 import collections
 import functools
+import html
 import json
 import pathlib
 import re
@@ -23,6 +24,7 @@ EXIT = "sched:sched_process_exit"
 PROGRAMS = 50
 UNITS = ("none", "nanoseconds")
 SPEEDSCOPE = "speedscope-1.25.0"
+FLAMEGRAPH = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"  # In Debian's package libdevel-nytprof-perl.
 
 
 def frame_name(frame):
@@ -99,6 +101,18 @@ def import_into_speedscope(program, path):
     return stacks
 
 
+def flame_graph(path):
+    """Returns for each name the sum of samples in the boxes that flamegraph.pl draws for it."""
+    ran = subprocess.run(["perl", FLAMEGRAPH, "--minwidth", "0", path], stdout=subprocess.PIPE, text=True, check=True)
+    boxes = re.findall(r"<title>(.*) \(([0-9,]+) samples, [^(]*</title>", ran.stdout)
+    return summed((html.unescape(name), int(number.replace(",", ""))) for name, number in boxes)
+
+
+def boxes_of(folded):
+    """Returns what flame_graph() must return. The lowest box, `all`, has all stacks."""
+    return summed((name, number) for stack, number in folded.items() for name in ("all", *stack))
+
+
 def coarse(frame):
     """Returns module!function, or only the module, or "" for code without a module."""
     return "" if frame.startswith("0x") else frame if "!" in frame else frame.rsplit("+", 1)[0]
@@ -139,6 +153,7 @@ def check(args, file, *options):
     folded_file = export(args, "folded", file, "--weight", "events", *options)
     folded = read_folded(folded_file)
     assert folded == summed((stack, number) for (_, stack), number in speedscope.items()), file
+    assert flame_graph(folded_file) == boxes_of(folded), file
     program = find_speedscope(args.out)
     if program:
         assert import_into_speedscope(program, speedscope_file) == speedscope, file
