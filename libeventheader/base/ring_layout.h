@@ -243,11 +243,13 @@ enum class MessageType : std::uint32_t {
   kGrow = 10,    // collector: allow more chunks; value: number of all allowed chunks
   kGrown = 11,   // service: the answer to kGrow; value: usable_chunks
   kBye = 12,     // either side: it closes the connection
+  kPatch = 13,   // either side of an inline connection: Patches follow the Message
 };
 struct Message {
   std::uint32_t magic;  // kMessageMagic
   MessageType type;
-  // kHello: flags (0). kWelcome: chunks that the service may use. kRefuse: RefuseReason.
+  // kHello: kSupportsInline, or MakeInlineFlags(). kWelcome: chunks that the service may use.
+  // kRefuse: RefuseReason.
   std::uint64_t value;
   // kHello: the newest version that the service supports. kWelcome: the version that the collector
   // chose.
@@ -262,7 +264,58 @@ enum class RefuseReason : std::uint64_t {
   kTooManyClients = 2,  // a limit of the number or the memory of services is reached
   kTooLarge = 3,        // the region is larger than the collector allows
   kBadRegion = 4,       // the descriptor is not a sealed region
+  // The message Hello arrived without a descriptor. The connection stays open, and the service
+  // sends an inline Hello.
+  kNoDescriptor = 5,
 };
+
+// An inline connection is used where a descriptor cannot be passed. Its message Hello has no
+// descriptor: an InlineHello follows the Message. The collector keeps a copy of the region in its
+// own memory. Each side sends the changes of the words that it writes as Patches. An InlineReason
+// states why the connection is inline.
+enum class InlineReason : std::uint8_t {
+  kNone = 0,         // the connection is not inline
+  kChosen = 1,       // EVENTHEADER_TRANSPORT is ring-inline
+  kNoMemory = 2,     // the service cannot create shared memory; with an errno
+  kNotSent = 3,      // the service cannot send the descriptor; with an errno
+  kNotReceived = 4,  // the descriptor did not arrive (RefuseReason::kNoDescriptor)
+};
+// Flags in Message::value of kHello. Without kSupportsInline, the collector refuses a Hello without
+// a descriptor with kBadRegion.
+inline constexpr std::uint64_t kIsInline = 1;
+inline constexpr std::uint64_t kSupportsInline = 2;
+// Returns the value of an inline Hello: kIsInline, the InlineReason in bits 8 to 15, and an errno
+// or 0 in bits 16 to 31.
+constexpr std::uint64_t MakeInlineFlags(InlineReason reason, int error) noexcept {
+  return kIsInline | static_cast<std::uint64_t>(reason) << 8 |
+         (static_cast<std::uint64_t>(error) & 0xFFFF) << 16;
+}
+struct InlineHello {
+  Header header;
+  // Values of the service's region when it connects.
+  std::uint64_t give_backs;                // CollectorPage::give_backs
+  std::uint64_t accounted_without_writer;  // CollectorPage::accounted_without_writer
+  std::uint64_t last_serial;               // ServicePage::last_serial
+  std::uint32_t usable_chunks;             // ServicePage::usable_chunks
+  std::uint32_t reserved;                  // 0
+};
+static_assert(sizeof(InlineHello) == 136);
+// The start of a change: `size` bytes from `offset` on. The bytes follow, then 0 to 7 bytes up to a
+// multiple of 8. The receiver applies the Patches of a message in their order. The collector
+// accepts Patches of all parts that the service writes. The service accepts Patches of: the whole
+// CollectorPage (it ignores `bell_at`); both `accounted` numbers of a Writer; the state of
+// a Writer or chunk that becomes free.
+struct Patch {
+  std::uint32_t offset;
+  std::uint32_t size;
+};
+constexpr std::uint32_t PatchBytes(std::uint32_t size) noexcept {
+  return static_cast<std::uint32_t>(sizeof(Patch)) + ((size + 7) & ~7U);
+}
+// Maximum bytes after the Message.
+inline constexpr std::uint32_t kMaxPayload = 32 * 1024;
+// Number of chunks that a service may use before the collector has answered Hello.
+inline constexpr std::uint32_t kFirstChunks = 16;
 
 // Paths of the collector's socket, unless EVENTHEADER_SOCKET has another path. kUserSocket is
 // relative to $XDG_RUNTIME_DIR.

@@ -192,7 +192,7 @@ int Registry::RegisterWithDefault(const char* name, std::uint64_t* enable_word, 
   state_ = TransportState::kOff;
   if (choice == TransportChoice::kNone) return ECANCELED;
   state_ = TransportState::kUserEvents;
-  if (choice != TransportChoice::kRing) {
+  if (choice != TransportChoice::kRing && choice != TransportChoice::kRingInline) {
     *transport = &user_events_transport;
     state_error_ = user_events_transport.Register(name, enable_word, bit, handle);
     if (state_error_ == 0) return 0;

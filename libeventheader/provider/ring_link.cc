@@ -35,6 +35,16 @@ constexpr int kMaxAttempts = 20;
 constexpr int kBlindDelay = 10'000;
 // Time between attempts if the caller does not want to watch folders, in ms.
 constexpr int kPollDelay = 1000;
+// Time between rounds of an inline connection while a set is enabled, in ms, and the number of
+// rounds after the last set was disabled: other threads may still be writing events.
+constexpr int kRoundTime = 50;
+constexpr int kLastRounds = 20;
+// Maximum number of complete chunks that wait for the next round.
+constexpr std::uint32_t kMaxWaiting = 8;
+// Maximum time for which Finish() waits for a collector that takes no data, in ms, and for which it
+// blocks in all.
+constexpr int kFinishPause = 1000;
+constexpr std::uint64_t kFinishTime = 10'000;
 
 std::uint64_t NowMs() noexcept {
   timespec now;
@@ -45,6 +55,12 @@ std::uint64_t NowMs() noexcept {
 
 Message MakeMessage(MessageType type, std::uint64_t value) noexcept {
   return {ring::kMessageMagic, type, value, ring::kVersion, static_cast<std::uint32_t>(getpid())};
+}
+
+// Returns whether sending a descriptor may fail with this error because descriptors cannot be sent.
+bool MeansNoDescriptors(int error) noexcept {
+  return error == EPERM || error == EACCES || error == EINVAL || error == ENOSYS ||
+         error == EOPNOTSUPP || error == EBADF;
 }
 
 }  // namespace
@@ -72,8 +88,8 @@ int RingLink::Step(bool watches) noexcept {
   const ErrnoKeeper keeper;
   if (state_ != State::kWaiting) Receive();
   // Restores the bell if the program has closed it.
-  if (state_ == State::kConnected && !ring_memory.HasBell()) ring_memory.SetBell(socket_);
-  if (state_ != State::kWaiting) return -1;
+  if (state_ == State::kConnected && !HasBell()) SetBell();
+  if (state_ != State::kWaiting) return PumpInline();
   if (!watches) {
     if (NowMs() >= next_time_) {
       TryConnect();
@@ -95,7 +111,7 @@ int RingLink::Step(bool watches) noexcept {
   std::uint64_t now = NowMs();
   if (next_time_ <= now) {
     TryConnect();
-    if (state_ != State::kWaiting) return -1;
+    if (state_ != State::kWaiting) return PumpInline();
     now = NowMs();
     const bool exists = error_ != ENOENT && error_ != ENOTDIR;
     int delay = kFirstDelay << std::min(attempts_, 6);
@@ -111,9 +127,21 @@ int RingLink::descriptor() const noexcept {
   return state_ == State::kWaiting ? inotify_.fd() : socket_.fd();
 }
 
+short RingLink::events() const noexcept {
+  return state_ != State::kWaiting && is_full_ ? POLLIN | POLLOUT : POLLIN;
+}
+
 void RingLink::Send(MessageType type, std::uint64_t value) noexcept {
   const ErrnoKeeper keeper;
   if (state_ == State::kWaiting || !socket_.IsOurs()) return;
+  if (sender_.is_started()) {
+    queued_ |= 1U << static_cast<unsigned>(type);
+    queued_values_[static_cast<std::size_t>(type)] = value;
+    rounds_ = sender_.is_in_round() ? 2 : 1;
+    // Makes the helper thread continue if not all could be sent.
+    if (CanPump() && !Pump()) ring_memory.SendFull();
+    return;
+  }
   const Message message = MakeMessage(type, value);
   static_cast<void>(send(socket_.fd(), &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL));
 }
@@ -124,6 +152,7 @@ void RingLink::Forget() noexcept {
   // inotify descriptors have the same inode, so Close() could close an inotify descriptor of the
   // program. Abandon() closes nothing.
   ring_memory.ClearBell();
+  EndInline();
   socket_.Close();
   inotify_.Abandon();
   attempts_ = 0;
@@ -134,6 +163,8 @@ void RingLink::Forget() noexcept {
 
 void RingLink::Close() noexcept {
   const ErrnoKeeper keeper;
+  EndInline();
+  sender_.Close();
   socket_.Close();
   inotify_.Close();
   // Lets the child of a fork try to connect at once.
@@ -146,8 +177,16 @@ void RingLink::Close() noexcept {
 void RingLink::Receive() noexcept {
   for (int i = 0; i < kMaxMessages; ++i) {
     Message message;
-    const ssize_t got = recv(socket_.fd(), &message, sizeof(message), MSG_DONTWAIT);
+    iovec parts[2] = {{&message, sizeof(message)}, {nullptr, 0}};
+    if (sender_.is_started()) parts[1] = {sender_.input(), ring::kMaxPayload};
+    msghdr header{};
+    header.msg_iov = parts;
+    header.msg_iovlen = 2;
+    const ssize_t got = recvmsg(socket_.fd(), &header, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    // The collector has closed its end without having read all messages. Its last messages are
+    // still in the queue, and may state which events it has accounted for.
+    if (got < 0 && errno == ECONNRESET) continue;
     // Messages of unknown types may be shorter or longer than a Message. Only the members before
     // `value` are required.
     constexpr auto kBegin = static_cast<ssize_t>(offsetof(Message, value));
@@ -156,22 +195,30 @@ void RingLink::Receive() noexcept {
       std::memset(reinterpret_cast<char*>(&message) + got, 0,
                   sizeof(message) - static_cast<std::size_t>(got));
     }
-    if (!Handle(message)) return Drop();
+    const std::size_t size = std::max(static_cast<std::size_t>(got), sizeof(message));
+    if (!Handle(message, size - sizeof(message))) return Drop();
   }
 }
 
-// Handles one message. Returns false if the connection must end.
-bool RingLink::Handle(const Message& message) noexcept {
+// Handles one message, which has `payload` bytes of Patches. Returns false if the connection must
+// end.
+bool RingLink::Handle(const Message& message, std::size_t payload) noexcept {
   switch (message.type) {
     case MessageType::kWelcome:
       if (state_ != State::kGreeting || message.version != ring::kVersion) return false;
       state_ = State::kConnected;
       attempts_ = 0;
       refused_ = 0;
-      ring_memory.SetBell(socket_);
+      SetBell();
       user_->Connected(message.value);
       return true;
     case MessageType::kRefuse:
+      if (message.value == static_cast<std::uint64_t>(ring::RefuseReason::kNoDescriptor) &&
+          inline_reason_ == ring::InlineReason::kNone) {
+        UseInline(ring::InlineReason::kNotReceived, 0);
+        error_ = GreetInline();
+        return error_ == 0;
+      }
       refused_ = message.value;
       error_ = ECONNREFUSED;
       return false;
@@ -189,10 +236,109 @@ bool RingLink::Handle(const Message& message) noexcept {
           static_cast<std::uint32_t>(std::min<std::uint64_t>(message.value, ring::kMaxChunks)));
       Send(MessageType::kGrown, ring_memory.usable_chunks());
       return true;
+    case MessageType::kPatch:
+      return sender_.is_started() && sender_.Apply(sender_.input(), payload);
     case MessageType::kBye:
       return false;
     default:
       return true;
+  }
+}
+
+void RingLink::UseInline(ring::InlineReason reason, int error) noexcept {
+  inline_reason_ = reason;
+  inline_error_ = error;
+}
+
+bool RingLink::HasBell() const noexcept {
+  return ring_memory.HasBell() && (!sender_.is_started() || bell_.IsOurs());
+}
+
+// Makes writers send the message Full to the collector, or to Step() if the connection is inline.
+void RingLink::SetBell() noexcept {
+  if (!sender_.is_started()) return ring_memory.SetBell(socket_);
+  // Without the bell, chunks wait for the next round.
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) return;
+  OwnDescriptor writers_end;
+  bell_.Close();
+  const bool has_both = bell_.Adopt(ends[0]);
+  if (writers_end.Adopt(ends[1]) && has_both) ring_memory.SetBell(writers_end);
+  writers_end.Close();
+}
+
+// Returns whether the inline connection can send. It cannot in a child that was not made by fork():
+// the child has neither the region nor the helper thread.
+bool RingLink::CanPump() const noexcept { return ring_memory.exists() && socket_.IsOurs(); }
+
+// If the connection is inline, sends what the socket takes. Returns the time in ms until the next
+// round; -1: no further round is needed before a descriptor is ready.
+int RingLink::PumpInline() noexcept {
+  if (!sender_.is_started()) return -1;
+  if (!CanPump()) return kRoundTime;
+  char message[sizeof(Message)];
+  while (bell_.IsOurs() && recv(bell_.fd(), message, sizeof(message), MSG_DONTWAIT) > 0) {
+  }
+  const bool is_armed = ring_memory.ArmBell(std::min(ring_memory.usable_chunks() / 4, kMaxWaiting));
+  const bool is_done = Pump();
+  if (!is_armed && is_done) return 0;
+  if (user_->AnyIsEnabled()) {
+    ticks_ = kLastRounds;
+  } else if (ticks_ > 0) {
+    --ticks_;
+  }
+  return ticks_ > 0 || !is_done ? kRoundTime : -1;
+}
+
+// Returns false if not all could be sent. Sets is_full_ if the queue of the socket is full.
+bool RingLink::Pump() noexcept {
+  // With other errors, waiting until the socket is writable would not help.
+  const auto fail = [this] {
+    is_full_ = errno == EAGAIN;
+    return false;
+  };
+  do {
+    if (sender_.Pump(socket_.fd()) != RingSender::Result::kDone) return fail();
+  } while (rounds_ > 0 && --rounds_ > 0);
+  for (std::size_t i = 0; queued_ != 0 && i < kTypes; ++i) {
+    if ((queued_ >> i & 1) == 0) continue;
+    const Message message = MakeMessage(static_cast<MessageType>(i), queued_values_[i]);
+    if (send(socket_.fd(), &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+      return fail();
+    }
+    queued_ &= ~(1U << i);
+  }
+  is_full_ = false;
+  return true;
+}
+
+void RingLink::Finish() noexcept {
+  const ErrnoKeeper keeper;
+  if (state_ == State::kWaiting || !sender_.is_started()) return;
+  rounds_ = sender_.is_in_round() ? 2 : 1;
+  const std::uint64_t end = NowMs() + kFinishTime;
+  while (CanPump() && !Pump()) {
+    pollfd writable{socket_.fd(), POLLOUT, 0};
+    // POLLHUP: the collector has closed the connection.
+    if (!is_full_ || NowMs() >= end || poll(&writable, 1, kFinishPause) != 1 ||
+        writable.revents != POLLOUT) {
+      return;
+    }
+  }
+}
+
+// Ends the inline connection. The next connection may be able to send the descriptor.
+void RingLink::EndInline() noexcept {
+  if (!sender_.is_started()) return;
+  sender_.Stop();
+  bell_.Close();
+  is_full_ = false;
+  queued_ = 0;
+  rounds_ = 0;
+  ticks_ = 0;
+  if (inline_reason_ == ring::InlineReason::kNotSent ||
+      inline_reason_ == ring::InlineReason::kNotReceived) {
+    UseInline(ring::InlineReason::kNone, 0);
   }
 }
 
@@ -201,6 +347,7 @@ void RingLink::Drop() noexcept {
   const bool was_connected = state_ == State::kConnected;
   state_ = State::kWaiting;
   ring_memory.ClearBell();
+  EndInline();
   socket_.Close();
   // After a refusal, the next attempt to connect is made after kLastDelay instead of kFirstDelay:
   // the collector will refuse again until its state or settings change.
@@ -241,8 +388,7 @@ int RingLink::Connect(const char* path) noexcept {
     socket_.Close();
     return error;
   }
-  if (!Greet()) {
-    const int error = errno;
+  if (const int error = Greet()) {
     socket_.Close();
     return error;
   }
@@ -251,9 +397,44 @@ int RingLink::Connect(const char* path) noexcept {
   return 0;
 }
 
+// Sends Hello. Returns 0 or an errno.
+int RingLink::Greet() noexcept {
+  if (inline_reason_ == ring::InlineReason::kNone) {
+    if (GreetWithRegion()) return 0;
+    if (!MeansNoDescriptors(errno)) return errno;
+    UseInline(ring::InlineReason::kNotSent, errno);
+  }
+  return GreetInline();
+}
+
+// Sends an inline Hello. Returns 0 or an errno.
+int RingLink::GreetInline() noexcept {
+  if (!sender_.Start(ring_memory.base(), ring_memory.chunk_count())) return ENOMEM;
+  // Some hosts have a default that is too small for a message with kMaxPayload.
+  constexpr int kQueueBytes = 4 * ring::kMaxPayload;
+  setsockopt(socket_.fd(), SOL_SOCKET, SO_SNDBUF, &kQueueBytes, sizeof(kQueueBytes));
+  struct {
+    Message message;
+    ring::InlineHello hello;
+  } greeting = {
+      MakeMessage(MessageType::kHello, ring::MakeInlineFlags(inline_reason_, inline_error_)),
+      sender_.MakeHello()};
+  if (send(socket_.fd(), &greeting, sizeof(greeting), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+      static_cast<ssize_t>(sizeof(greeting))) {
+    // The collector gets the names of sets in the first round, and reads them at this message.
+    queued_ = 1U << static_cast<unsigned>(MessageType::kSets);
+    queued_values_[static_cast<std::size_t>(MessageType::kSets)] = 0;
+    rounds_ = 1;
+    return 0;
+  }
+  const int error = errno;
+  EndInline();
+  return error;
+}
+
 // Sends Hello with the region. Returns false, and sets errno, if that fails.
-bool RingLink::Greet() noexcept {
-  Message message = MakeMessage(MessageType::kHello, 0);
+bool RingLink::GreetWithRegion() noexcept {
+  Message message = MakeMessage(MessageType::kHello, ring::kSupportsInline);
   iovec bytes{&message, sizeof(message)};
   alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
   msghdr header{};

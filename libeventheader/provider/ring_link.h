@@ -10,6 +10,7 @@
 
 #include "libeventheader/base/ring_layout.h"
 #include "libeventheader/provider/own_descriptor.h"
+#include "libeventheader/provider/ring_sender.h"
 
 namespace eh::internal {
 
@@ -27,12 +28,16 @@ class RingLinkUser {
   virtual void Connected(std::uint64_t chunks) noexcept = 0;
   virtual void Disconnected() noexcept = 0;
   virtual void EnableWordsChanged() noexcept = 0;
+  // Returns whether one of the sets is enabled.
+  virtual bool AnyIsEnabled() const noexcept = 0;
 
  protected:
   ~RingLinkUser() = default;
 };
 
-// A connection that never blocks. Not thread-safe: the transport's lock guards it.
+// A connection that never blocks. It is inline (ring::InlineReason) if the region or its descriptor
+// cannot be shared. An inline connection sends the events in Step(). Not thread-safe: the
+// transport's lock guards it.
 class RingLink {
  public:
   enum class State : std::uint8_t { kWaiting, kGreeting, kConnected };
@@ -45,11 +50,19 @@ class RingLink {
   // caller must call Step() again; -1: only when descriptor() is readable. If `watches` is true,
   // waits for changes of the folders of the sockets; else tries to connect each second.
   int Step(bool watches) noexcept;
-  // Returns the descriptor to wait for; -1: none.
+  // Returns the descriptor to wait for, -1: none, and the events of poll() to wait for.
   int descriptor() const noexcept;
+  short events() const noexcept;
+  // Returns a descriptor that is readable when an inline connection has chunks to send; -1: none.
+  int bell() const noexcept { return bell_.IsOurs() ? bell_.fd() : -1; }
   // Sends a message if there is a connection. The message is lost if the queue of the socket is
-  // full.
+  // full, unless the connection is inline: Step() then sends it later, after all events so far.
   void Send(ring::MessageType type, std::uint64_t value) noexcept;
+  // Makes the next connections inline.
+  void UseInline(ring::InlineReason reason, int error) noexcept;
+  // Sends the remaining events of an inline connection, before the process ends. Blocks while the
+  // collector takes data, at most 10 s, and 1 s if it takes none.
+  void Finish() noexcept;
   // Ends the connection after the program has closed its descriptors. Does not close a number that
   // may belong to another file now.
   void Forget() noexcept;
@@ -58,6 +71,9 @@ class RingLink {
 
   State state() const noexcept { return state_; }
   const OwnDescriptor& socket() const noexcept { return socket_; }
+  // Returns why the connection is inline, kNone if it is not, and the errno that is the cause or 0.
+  ring::InlineReason inline_reason() const noexcept { return inline_reason_; }
+  int inline_error() const noexcept { return inline_error_; }
   // Returns the errno of the last attempt to connect, or ECONNREFUSED if the collector refused the
   // region. Returns 0 if the attempt succeeded, or if there was none.
   int error() const noexcept { return error_; }
@@ -71,12 +87,21 @@ class RingLink {
 
  private:
   static constexpr std::size_t kPathBytes = sizeof(sockaddr_un::sun_path);
+  static constexpr std::size_t kTypes = static_cast<std::size_t>(ring::MessageType::kPatch) + 1;
 
   void Receive() noexcept;
-  bool Handle(const ring::Message& message) noexcept;
+  bool Handle(const ring::Message& message, std::size_t payload) noexcept;
   void TryConnect() noexcept;
   int Connect(const char* path) noexcept;
-  bool Greet() noexcept;
+  int Greet() noexcept;
+  bool GreetWithRegion() noexcept;
+  int GreetInline() noexcept;
+  bool HasBell() const noexcept;
+  void SetBell() noexcept;
+  bool CanPump() const noexcept;
+  int PumpInline() noexcept;
+  bool Pump() noexcept;
+  void EndInline() noexcept;
   void Drop() noexcept;
   void Watch() noexcept;
   void WatchFolderOf(int inotify, const char* path) noexcept;
@@ -88,6 +113,16 @@ class RingLink {
   std::size_t path_ = 0;
   OwnDescriptor socket_;
   OwnDescriptor inotify_;
+  RingSender sender_;     // started if the connection is inline
+  OwnDescriptor bell_;    // of an inline connection: receives the message Full from writers
+  bool is_full_ = false;  // the queue of the socket is full
+  // Messages that wait for a round of the sender: their types as bits, and their values by type.
+  std::uint32_t queued_ = 0;
+  std::uint64_t queued_values_[kTypes] = {};
+  int rounds_ = 0;  // number of rounds of the sender before the queued messages
+  int ticks_ = 0;   // number of steps until an idle connection stops sending at intervals
+  ring::InlineReason inline_reason_ = ring::InlineReason::kNone;
+  int inline_error_ = 0;
   int error_ = 0;
   std::uint64_t refused_ = 0;
   // Attempts to connect since the last connection or change of a folder.

@@ -146,11 +146,7 @@ int RingMemory::Create(std::uint32_t chunks) noexcept {
   const ErrnoKeeper keeper;
   chunks = PermittedChunks(std::clamp(chunks, kMinChunks, ring::kMaxChunks));
   if (chunks < kMinChunks) return EFBIG;
-  if (mapped_ != nullptr) {
-    // In a forked child, this is the address range of the parent's region.
-    munmap(mapped_, static_cast<std::size_t>(mapped_bytes_));
-    mapped_ = nullptr;
-  }
+  UnmapOld();
   const int fd = MakeMemfd();
   if (fd < 0) return -fd;
   // Maps the region before it gets its size. If addresses are scarce, the region must be smaller,
@@ -181,19 +177,48 @@ int RingMemory::Create(std::uint32_t chunks) noexcept {
     munmap(map, static_cast<std::size_t>(bytes));
     return error;
   }
-  madvise(map, static_cast<std::size_t>(bytes), MADV_DONTFORK);
-  FillHeader(base, chunks);
+  is_private_ = false;
+  Use(base, chunks);
+  return 0;
+}
+
+int RingMemory::CreatePrivate(std::uint32_t chunks) noexcept {
+  const ErrnoKeeper keeper;
+  chunks = std::clamp(chunks, kMinChunks, ring::kMaxChunks);
+  UnmapOld();
+  for (; chunks >= kMinChunks; chunks /= 2) {
+    void* const map =
+        mmap(nullptr, static_cast<std::size_t>(ring::RegionBytes(chunks)), PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED) continue;
+    is_private_ = true;
+    Use(static_cast<std::byte*>(map), chunks);
+    return 0;
+  }
+  return ENOMEM;
+}
+
+// In a forked child, unmaps the address range of the parent's region.
+void RingMemory::UnmapOld() noexcept {
+  if (mapped_ != nullptr) munmap(mapped_, static_cast<std::size_t>(mapped_bytes_));
+  mapped_ = nullptr;
+}
+
+// Makes writers use the new region at `base`.
+void RingMemory::Use(std::byte* base, std::uint32_t chunks) noexcept {
   mapped_ = base;
-  mapped_bytes_ = bytes;
+  mapped_bytes_ = ring::RegionBytes(chunks);
+  madvise(base, static_cast<std::size_t>(mapped_bytes_), MADV_DONTFORK);
+  FillHeader(base, chunks);
   next_chunk_.store(0, std::memory_order_relaxed);
   full_at_.store(0, std::memory_order_relaxed);
   // Threads may still write to an abandoned region with more chunks, so the count must not shrink.
   if (chunks > chunk_count()) chunk_count_.store(chunks, std::memory_order_relaxed);
   page_.load(std::memory_order_relaxed)->base.store(base, std::memory_order_release);
-  return 0;
 }
 
 bool RingMemory::Allocate(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+  if (is_private_) return true;
   if (!descriptor_.IsOurs()) return false;
   int result = 0;
   do {
@@ -297,6 +322,13 @@ void RingMemory::ClearBell() noexcept {
   if (IsBell(bell_.fd.load(std::memory_order_relaxed))) {
     shutdown(bell_.fd.load(std::memory_order_relaxed), SHUT_RDWR);
   }
+}
+
+bool RingMemory::ArmBell(std::uint32_t chunks) noexcept {
+  std::byte* const base = Base();
+  const std::uint64_t at = ServiceAt(base)->completed.load() + std::max(chunks, 1U);
+  CollectorAt(base)->bell_at.store(at);
+  return ServiceAt(base)->completed.load() < at;
 }
 
 bool RingMemory::HasBell() const noexcept {

@@ -39,6 +39,8 @@ class RingMemory {
   // Creates a region with at most `chunks` chunks; fewer if limits of the process demand it.
   // Returns 0 or an errno. Writers use the region from then on.
   int Create(std::uint32_t chunks) noexcept;
+  // Creates a region as Create() does, in memory that cannot be shared.
+  int CreatePrivate(std::uint32_t chunks) noexcept;
   // Allocates memory for the first `chunks` chunks, or for fewer if memory does not suffice.
   void Grow(std::uint32_t chunks) noexcept;
   // Appends the name of a new set, whose index `index` is the number of sets so far. Returns 0 or
@@ -61,8 +63,17 @@ class RingMemory {
   void ClearBell() noexcept;
   // Returns whether writers can send Full. Returns false after the program has closed the bell.
   bool HasBell() const noexcept;
+  // Sends the message Full, as a writer does.
+  void SendFull() const noexcept {
+    if (exists()) RingBell(Base());
+  }
+  // Makes writers send the message Full when `chunks` more chunks are complete. Returns false if
+  // that many are complete already. Replaces the collector's request for the message.
+  bool ArmBell(std::uint32_t chunks) noexcept;
 
   bool exists() const noexcept { return Base() != nullptr; }
+  // Returns the address of the region; null if there is none.
+  std::byte* base() const noexcept { return Base(); }
   // Returns the descriptor of the memfd, which the program may have closed.
   const OwnDescriptor& descriptor() const noexcept { return descriptor_; }
   std::uint32_t chunk_count() const noexcept {
@@ -205,6 +216,8 @@ class RingMemory {
   bool IsBell(int fd) const noexcept;
   bool ReplaceBell(int socket) noexcept;
   void CloseBell() noexcept;
+  void UnmapOld() noexcept;
+  void Use(std::byte* base, std::uint32_t chunks) noexcept;
   bool Allocate(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   static void OnThreadExit(void* writer) noexcept;
 
@@ -224,6 +237,7 @@ class RingMemory {
   std::atomic<std::uint64_t> full_at_{0};
   Bell bell_;
   OwnDescriptor descriptor_;
+  bool is_private_ = false;      // the region is not in a memfd
   std::byte* mapped_ = nullptr;  // start of the address range of the region, also in a forked child
   std::uint64_t mapped_bytes_ = 0;
 };

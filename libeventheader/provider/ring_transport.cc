@@ -19,8 +19,6 @@ namespace eh::internal {
 namespace {
 
 constexpr std::uint32_t kDefaultChunks = 1024;
-// Number of chunks that get memory before the collector has stated how many it permits.
-constexpr std::uint32_t kFirstChunks = 16;
 // Maximum number of regions that stay mapped after the program has closed their descriptors. If the
 // program closes more, no new region is created.
 constexpr int kMaxAbandonedRegions = 8;
@@ -28,6 +26,8 @@ constexpr int kMaxAbandonedRegions = 8;
 // because a signal handler writes them. After that, the child's events are disabled.
 constexpr int kMaxAttempts = 1000;
 constexpr std::size_t kThreadStack = 64 * 1024;
+// Maximum number of attempts, about 1 ms apart, to get the lock when the program exits.
+constexpr int kFinishAttempts = 1000;
 
 // Returns $EVENTHEADER_RING_SIZE, such as 256K or 16M, as a number of chunks, at most
 // ring::kMaxChunks. Returns kDefaultChunks if the variable is not set or does not begin with a
@@ -56,8 +56,27 @@ const char* RefusalText(std::uint64_t reason) noexcept {
       return "the memory is larger than it allows; set a smaller EVENTHEADER_RING_SIZE";
     case ring::RefuseReason::kBadRegion:
       return "it cannot use the memory; update it or this program";
+    case ring::RefuseReason::kNoDescriptor:
+      return "no descriptor arrived; set EVENTHEADER_TRANSPORT=ring-inline";
   }
   return "the reason is unknown; update this program";
+}
+
+// Returns why the connection is inline, as the end of a sentence; "" if it is not.
+const char* InlineText(ring::InlineReason reason) noexcept {
+  switch (reason) {
+    case ring::InlineReason::kNone:
+      return "";
+    case ring::InlineReason::kChosen:
+      return "; events are sent inline, because EVENTHEADER_TRANSPORT is ring-inline";
+    case ring::InlineReason::kNoMemory:
+      return "; events are sent inline, because memory cannot be shared";
+    case ring::InlineReason::kNotSent:
+      return "; events are sent inline, because descriptors cannot be sent";
+    case ring::InlineReason::kNotReceived:
+      return "; events are sent inline, because the collector received no descriptor";
+  }
+  return "";
 }
 
 void SetBit(std::uint64_t* word, std::uint32_t bit, bool on) noexcept {
@@ -86,6 +105,7 @@ bool BlocksMore(const sigset_t& now, const sigset_t& before) noexcept {
 // Priority 101 runs last: the static event sets, which need the transport to unregister, are
 // already destroyed.
 [[gnu::destructor(101)]] void Unload() noexcept {
+  ring_transport.Finish();
   if (IsInSharedObject()) ring_transport.Close();
 }
 
@@ -98,6 +118,7 @@ TransportChoice ChosenTransport() noexcept {
   if (text == nullptr) return TransportChoice::kAutomatic;
   if (strcmp(text, "user_events") == 0) return TransportChoice::kUserEvents;
   if (strcmp(text, "ring") == 0) return TransportChoice::kRing;
+  if (strcmp(text, "ring-inline") == 0) return TransportChoice::kRingInline;
   if (strcmp(text, "none") == 0) return TransportChoice::kNone;
   return TransportChoice::kAutomatic;
 }
@@ -192,7 +213,10 @@ TransportState RingTransport::Describe(std::span<char> text) noexcept {
     return TransportState::kRingFailed;
   }
   if (link_.state() == RingLink::State::kConnected) {
-    put("ring: connected to the collector at %s", link_.path());
+    const int error = link_.inline_error();
+    put("ring: connected to the collector at %s%s%s%s", link_.path(),
+        InlineText(link_.inline_reason()), error != 0 ? ": " : "",
+        error != 0 ? strerror_r(error, reason, sizeof(reason)) : "");
     return TransportState::kRingConnected;
   }
   if (link_.state() == RingLink::State::kGreeting) {
@@ -236,6 +260,19 @@ void RingTransport::AfterForkInChild() noexcept {
   mutex_.unlock();
 }
 
+void RingTransport::Finish() noexcept {
+  const ErrnoKeeper keeper;
+  // Gives up if the lock is never released: a signal handler may have called exit() while its
+  // thread held the lock. In a child that was not made by fork(), another thread of the parent may
+  // have held it.
+  for (int i = 0; !mutex_.try_lock(); ++i) {
+    if (i == kFinishAttempts) return;
+    usleep(1000);
+  }
+  link_.Finish();
+  mutex_.unlock();
+}
+
 void RingTransport::Close() noexcept {
   const ErrnoKeeper keeper;
   {
@@ -264,10 +301,12 @@ void RingTransport::Close() noexcept {
 int RingTransport::PrepareRegion() noexcept {
   if (ring_memory.exists()) {
     if (ring_memory.descriptor().IsOurs()) return 0;
+    // An inline connection needs no descriptor.
+    if (link_.inline_reason() != ring::InlineReason::kNone) return 0;
     if (++abandoned_regions_ > kMaxAbandonedRegions) return region_error_ = EBADF;
     ring_memory.Abandon();
   }
-  region_error_ = ring_memory.Create(chunks_);
+  region_error_ = CreateRegion();
   for (std::uint32_t i = 0; i < set_count_ && region_error_ == 0; ++i) {
     region_error_ = ring_memory.AddName(i, sets_[i].name);
     if (region_error_ == 0) ring_memory.SetUsers(i, sets_[i].users);
@@ -275,12 +314,25 @@ int RingTransport::PrepareRegion() noexcept {
   return region_error_;
 }
 
+// Creates the region, in private memory if memory cannot be shared. Returns 0 or an errno.
+int RingTransport::CreateRegion() noexcept {
+  if (link_.inline_reason() == ring::InlineReason::kNone) {
+    const int error = ring_memory.Create(chunks_);
+    // The other errors mean that a limit of the process is reached, which may change.
+    if (error != EPERM && error != EACCES && error != ENOSYS && error != EINVAL && error != EFBIG) {
+      return error;
+    }
+    link_.UseInline(ring::InlineReason::kNoMemory, error);
+  }
+  return ring_memory.CreatePrivate(chunks_);
+}
+
 void RingTransport::Greeted() noexcept {
   awaits_words_ = true;
   // A collector that has refused a region will probably refuse again. So no memory is allocated and
   // no set is enabled before it accepts the region.
   if (link_.refused() != 0) return;
-  ring_memory.Grow(std::min(kFirstChunks, ring_memory.chunk_count()));
+  ring_memory.Grow(std::min(ring::kFirstChunks, ring_memory.chunk_count()));
   SetAll(true);
 }
 
@@ -302,6 +354,13 @@ void RingTransport::EnableWordsChanged() noexcept {
   }
 }
 
+bool RingTransport::AnyIsEnabled() const noexcept {
+  for (std::uint32_t i = 0; i < set_count_; ++i) {
+    if (sets_[i].users != 0 && IsEnabled(i)) return true;
+  }
+  return false;
+}
+
 // Returns whether the set is enabled. Called only while there is a connection.
 bool RingTransport::IsEnabled(std::uint32_t set) const noexcept {
   if (awaits_words_) return link_.refused() == 0;
@@ -316,6 +375,9 @@ int RingTransport::Prepare() noexcept {
     sets_ = static_cast<Set*>(MapPrivate(ring::kMaxSets * sizeof(Set)));
     if (sets_ == nullptr) return ENOMEM;
     link_.Prepare();
+    if (ChosenTransport() == TransportChoice::kRingInline) {
+      link_.UseInline(ring::InlineReason::kChosen, 0);
+    }
     chunks_ = ChosenChunks();
     const char* const thread = secure_getenv("EVENTHEADER_THREAD");
     has_thread_option_ = thread == nullptr || strcmp(thread, "0") != 0;
@@ -437,16 +499,17 @@ int RingTransport::StepLocked() noexcept {
 void RingTransport::Run() noexcept {
   pthread_setname_np(pthread_self(), "eventheader");
   for (;;) {
-    pollfd waits[2];
+    pollfd waits[3];
     int timeout = 0;
     {
       const std::lock_guard lock(mutex_);
       if (stops_) return;
       timeout = StepLocked();
       waits[0] = {wake_read_.fd(), POLLIN, 0};
-      waits[1] = {link_.descriptor(), POLLIN, 0};
+      waits[1] = {link_.descriptor(), link_.events(), 0};
+      waits[2] = {link_.bell(), POLLIN, 0};
     }
-    poll(waits, 2, timeout);
+    poll(waits, 3, timeout);
   }
 }
 

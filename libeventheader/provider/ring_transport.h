@@ -27,6 +27,7 @@ enum class TransportChoice : std::uint8_t {
   kAutomatic,   // not set, or another value: user_events if the kernel has them, else rings
   kUserEvents,  // for the value "user_events"
   kRing,        // for the value "ring"
+  kRingInline,  // for the value "ring-inline": rings whose memory is not shared
   kNone,        // for the value "none"
 };
 TransportChoice ChosenTransport() noexcept;
@@ -45,6 +46,9 @@ TransportChoice ChosenTransport() noexcept;
 // events in the socket's queue, even if the process has ended. A new set is enabled until the
 // collector has read its name and has stored whether it records the set. The collector ignores the
 // events of sets that it does not record.
+//
+// If the region cannot be sent, the connection is inline (ring::InlineReason): the helper thread
+// sends the changes of the region over the socket.
 //
 // After a fork, the child has no thread and no region. All of its sets are enabled until the first
 // event: that event is not written, but starts the child's thread. Most children execute another
@@ -87,6 +91,8 @@ class RingTransport final : public Transport, private RingLinkUser {
   void AfterForkInChild() noexcept;
   // Ends the helper thread and unmaps the region, when the shared object is unloaded.
   void Close() noexcept;
+  // Sends the last events if the connection is inline, when the program exits.
+  void Finish() noexcept;
 
  private:
   struct Registration {
@@ -107,8 +113,10 @@ class RingTransport final : public Transport, private RingLinkUser {
   void Connected(std::uint64_t chunks) noexcept override;
   void Disconnected() noexcept override;
   void EnableWordsChanged() noexcept override;
+  bool AnyIsEnabled() const noexcept override;
 
   int Prepare() noexcept;
+  int CreateRegion() noexcept;
   int StartThread() noexcept;
   bool MakeWakePipe() noexcept;
   int FindSet(std::string_view name, std::uint32_t* set) noexcept;

@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest.mock
 
-RINGS = os.environ.get("EVENTHEADER_TRANSPORT") == "ring"
+RINGS = os.environ.get("EVENTHEADER_TRANSPORT") in ("ring", "ring-inline")
 # Whether this user can record events of the kernel, which also reports the names of threads. Without it, a thread that has
 # ended has the name of its process.
 HAS_KERNEL = os.geteuid() == 0 and pathlib.Path("/sys/kernel/tracing/events").is_dir()

@@ -125,7 +125,8 @@ type ServiceTracepoint (name: string, sessions: []string)
 # or the service chose to. The kernel reports pid and uid; pid is 0 if the process has none in the
 # daemon's pid namespace. name, executable and cgroup are empty if they are not known. ringBytes is
 # the memory for events that the service may use. corrupt counts records that a correct service
-# cannot have written. moreTracepoints: tracepoints contains only a part.
+# cannot have written. moreTracepoints: tracepoints contains only a part. transport is memfd, or
+# inline if the events come over the socket for the reason inlineReason, which is else empty.
 type Service (
   pid: int,
   uid: int,
@@ -135,6 +136,7 @@ type Service (
   started: ?string,
   connected: ?string,
   transport: string,
+  inlineReason: string,
   ringBytes: int,
   events: int,
   lost: int,
@@ -345,6 +347,7 @@ void VisitMembers(IsEither<ServiceStatus> auto& service, const Visit& visit) {
   visit("started", service.started);
   visit("connected", service.connected);
   visit("transport", service.transport);
+  visit("inlineReason", service.inline_reason);
   visit("ringBytes", service.ring_bytes);
   visit("events", service.events);
   visit("lost", service.lost);

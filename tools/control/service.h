@@ -110,7 +110,8 @@ struct ServiceStatus {
   std::string cgroup;  // path below the mount of cgroup v2
   absl::Time started = absl::InfinitePast();
   absl::Time connected = absl::InfinitePast();
-  std::string transport;         // "memfd"
+  std::string transport;         // "memfd", or "inline": events come over the socket
+  std::string inline_reason;     // why `transport` is "inline"; "" if it is not
   std::uint64_t ring_bytes = 0;  // memory for events that the service may use
   // Counts since the service connected.
   std::uint64_t events = 0;

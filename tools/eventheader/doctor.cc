@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -79,6 +80,22 @@ void SayTransport(const Facts& facts, const Invocation& invocation) {
       absl::StrCat(why, ": services use shared memory, and connect to ", facts.ring_socket->path));
 }
 
+// Reports which services send their events over the socket, and why.
+void SayInline(const Facts& facts, const Invocation& invocation) {
+  constexpr std::size_t kMost = 10;
+  const std::vector<control::ServiceStatus>& services = facts.daemon.inline_services;
+  for (std::size_t i = 0; i < std::min(services.size(), kMost); ++i) {
+    invocation.Say(absl::StrCat("process ", services[i].pid, " (",
+                                base::Printable(services[i].name),
+                                ") sends its events over the socket, because ",
+                                base::Printable(services[i].inline_reason)));
+  }
+  if (services.size() > kMost) {
+    invocation.Say(absl::StrCat(services.size() - kMost,
+                                " further services send their events over the socket"));
+  }
+}
+
 // Prints which .NET processes can write events for a collector.
 void SayDotnet(const collector::DotnetSurvey& survey, const Invocation& invocation) {
   std::vector<std::string> able;
@@ -110,6 +127,7 @@ void Doctor(const DoctorArguments& arguments, Invocation* invocation) {
   }
   if (dotnet) SayDotnet(*dotnet, *invocation);
   SayTransport(facts, *invocation);
+  SayInline(facts, *invocation);
   SayWhatIsUnknown(facts, *invocation);
   if (!findings.empty()) invocation->exit_code = cli::kExitFound;
   invocation->FinishOutput();

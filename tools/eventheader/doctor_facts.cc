@@ -196,16 +196,15 @@ absl::StatusOr<std::vector<control::SessionStatus>> AskDaemon(const std::string&
   return sessions;
 }
 
-// Returns the connections of services that the daemon has refused within the last hour. Returns
-// none if the daemon does not answer.
-std::vector<control::RefusedServices> AskForRefused(const std::string& socket) {
-  const auto services = ServicesClient(socket).List();
-  std::vector<control::RefusedServices> refused;
-  if (!services.ok()) return refused;
+// Returns the daemon's services, with the connections that it has refused within the last hour.
+// Returns none if the daemon does not answer.
+control::ServicesStatus AskForServices(const std::string& socket) {
+  auto services = ServicesClient(socket).List();
+  if (!services.ok()) return {};
   const absl::Time since = absl::Now() - absl::Hours(1);
-  std::copy_if(services->refused.begin(), services->refused.end(), std::back_inserter(refused),
-               [since](const control::RefusedServices& each) { return each.last >= since; });
-  return refused;
+  std::erase_if(services->refused,
+                [since](const control::RefusedServices& each) { return each.last < since; });
+  return *std::move(services);
 }
 
 // Returns the rights of a user's processes: all capabilities for root, none for other users.
@@ -329,7 +328,7 @@ FactSources MachineSources(const std::string& socket) {
         OutputOf({"systemctl", "show", "--no-pager", kProperties, "--", unit}).value_or(""));
   };
   sources.daemon_sessions = [socket] { return AskDaemon(socket); };
-  sources.refused_services = [socket] { return AskForRefused(socket); };
+  sources.services = [socket] { return AskForServices(socket); };
   sources.ring_socket = LookAtRingSocket;
   sources.tracepoints = []() -> absl::StatusOr<std::vector<Tracepoint>> {
     ASSIGN_OR_RETURN(const auto tracefs, FindUserEvents());
@@ -398,8 +397,13 @@ Facts GatherFacts(const Subject& subject, const FactSources& sources) {
     facts.subject->way_to_socket = LookAlong(proc + "/root", facts.ring_socket->path);
   }
   facts.daemon.sessions = sources.daemon_sessions();
-  if (facts.daemon.sessions.ok() && sources.refused_services)
-    facts.daemon.refused = sources.refused_services();
+  if (facts.daemon.sessions.ok() && sources.services) {
+    control::ServicesStatus services = sources.services();
+    facts.daemon.refused = std::move(services.refused);
+    for (control::ServiceStatus& service : services.services) {
+      if (service.transport == "inline") facts.daemon.inline_services.push_back(std::move(service));
+    }
+  }
   facts.daemon.unit = sources.show_unit("nettraced.service");
   const std::string pid = UnitProperty(facts.daemon.unit, "MainPID");
   if (!pid.empty() && pid != "0") facts.daemon.process = LookAtProcess(root, pid);

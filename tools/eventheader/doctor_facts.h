@@ -69,6 +69,8 @@ struct DaemonFacts {
   absl::StatusOr<std::vector<control::SessionStatus>> sessions;
   // Connections of services that the daemon has refused within the last hour.
   std::vector<control::RefusedServices> refused;
+  // Services that send their events over the socket instead of in shared memory.
+  std::vector<control::ServiceStatus> inline_services;
   UnitFacts unit;  // empty if systemd is not running
   std::optional<ProcessFacts> process;
 };
@@ -115,7 +117,8 @@ struct FactSources {
   std::string root;  // "": the machine's root folder
   std::function<UnitFacts(const std::string& unit)> show_unit;
   std::function<absl::StatusOr<std::vector<control::SessionStatus>>()> daemon_sessions;
-  std::function<std::vector<control::RefusedServices>()> refused_services;
+  // Returns the services, with the connections that were refused within the last hour.
+  std::function<control::ServicesStatus()> services;
   std::function<absl::StatusOr<std::vector<Tracepoint>>()> tracepoints;
   std::function<RingSocketFacts()> ring_socket;
 };

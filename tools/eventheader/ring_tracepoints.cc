@@ -21,6 +21,7 @@ std::vector<Tracepoint> RingTracepoints(const control::ServicesStatus& services,
                                         const std::vector<std::string>& patterns) {
   struct Users {
     std::uint64_t services = 0;
+    bool is_inline = true;
     std::set<std::string> sessions;
   };
   std::map<std::string, Users> by_name;
@@ -31,6 +32,7 @@ std::vector<Tracepoint> RingTracepoints(const control::ServicesStatus& services,
       Users& users = by_name[tracepoint.name];
       // A service that lists a name twice counts once.
       if (names.insert(tracepoint.name).second) ++users.services;
+      users.is_inline = users.is_inline && service.transport == "inline";
       for (const std::string& session : tracepoint.sessions) {
         users.sessions.insert(absl::StrCat("nettraced:", session));
       }
@@ -42,6 +44,7 @@ std::vector<Tracepoint> RingTracepoints(const control::ServicesStatus& services,
     tracepoint.name = name;
     tracepoint.used_by = absl::StrJoin(users.sessions, " ");
     tracepoint.services = users.services;
+    tracepoint.is_inline = users.is_inline;
   }
   return tracepoints;
 }

@@ -34,8 +34,14 @@ struct Tracepoint {
   // in user space. No value for a tracepoint of user_events.
   std::optional<std::uint64_t> services = std::nullopt;
 
-  // Returns how services pass the events: "user_events" or "memfd".
-  std::string_view Transport() const { return services ? "memfd" : "user_events"; }
+  // Whether all of these services send their events over the socket instead of in shared memory.
+  bool is_inline = false;
+
+  // Returns how services pass the events: "user_events", "memfd" or "inline".
+  std::string_view Transport() const {
+    if (!services) return "user_events";
+    return is_inline ? "inline" : "memfd";
+  }
   // Returns the parts of the name if this is an EventHeader tracepoint. Returns no value if its
   // name or fields are not EventHeader's. If the fields cannot be read, only the name decides.
   std::optional<eh::TracepointName> EventHeader() const;

@@ -246,8 +246,9 @@ std::string ServiceDetails(const control::ServiceStatus& service, absl::Time now
   PutFact(&text, "started", FormatLocal(service.started, now));
   PutFact(&text, "connected", FormatLocal(service.connected, now));
   PutFact(&text, "ring",
-          absl::StrCat(base::FormatBytes(service.ring_bytes), ", ",
-                       base::Printable(service.transport)));
+          absl::StrCat(
+              base::FormatBytes(service.ring_bytes), ", ", base::Printable(service.transport),
+              service.inline_reason.empty() ? "" : ": ", base::Printable(service.inline_reason)));
   PutFact(&text, "events", base::FormatGrouped(service.events));
   PutFact(&text, "lost", base::FormatGrouped(service.lost));
   for (const control::ServiceStatus::Loss& loss : service.losses) {

@@ -180,6 +180,7 @@ collector::RingServerOptions CapturePool::MakeRingOptions(std::size_t ring_size)
   options.clients = rings_.services;
   options.clients_of_user = rings_.services_of_user;
   options.bytes_of_user = rings_.bytes_of_user;
+  options.bytes_of_copies = 2 * rings_.bytes_of_user;
   options.bytes_of_client = rings_.bytes_of_service != 0
                                 ? rings_.bytes_of_service
                                 : std::max<std::uint64_t>(ring_size, kMinServiceRing);

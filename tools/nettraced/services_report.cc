@@ -16,7 +16,8 @@ control::ServiceStatus ToServiceStatus(const collector::RingReport::Service& fro
   service.cgroup = from.process.cgroup;
   service.started = from.process.started.value_or(absl::InfinitePast());
   service.connected = from.connected;
-  service.transport = "memfd";
+  service.transport = from.inline_reason.empty() ? "memfd" : "inline";
+  service.inline_reason = from.inline_reason;
   service.ring_bytes = from.ring_bytes;
   service.events = from.events;
   service.lost = from.lost.full + from.lost.nested + from.lost.without_writer;

@@ -1,7 +1,8 @@
 // Sends messages that the input chooses to the socket of rings in user space, from several
 // connections of services. A service that behaves is connected all the time, and must notice
 // nothing. The input is a list of steps: a number that selects what happens, a connection, a type
-// of message, descriptors, and a value or a number of bytes that follow.
+// of message, descriptors, and a value or a number of bytes that follow. In a Patch of an inline
+// connection, the type and the descriptors select the place instead.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -16,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +28,7 @@
 #include "libeventheader/base/ring_layout.h"
 #include "tests/support/eventheader/ring_peer.h"
 #include "tools/base/unique_fd.h"
+#include "tools/collector/ring/ring_mirror.h"
 #include "tools/collector/ring/ring_server.h"
 
 namespace {
@@ -106,6 +109,48 @@ void Send(int to, const Message& message, std::uint8_t descriptors) {
   Send(to, std::as_bytes(std::span(&message, 1)), descriptors);
 }
 
+// Sends an inline Hello of a service whose region has the number `id`.
+void SendInlineHello(int to, std::uint8_t id, std::uint8_t usable) {
+  struct {
+    Message message;
+    ring::InlineHello hello;
+  } greeting{};
+  greeting.message = {ring::kMessageMagic, MessageType::kHello,
+                      ring::MakeInlineFlags(ring::InlineReason::kNotSent, usable), ring::kVersion,
+                      1};
+  greeting.hello.header = tests::CorrectHeader(kChunks);
+  greeting.hello.header.id[0] = id;
+  greeting.hello.usable_chunks = usable % 32;
+  Send(to, std::as_bytes(std::span(&greeting, 1)), 0);
+}
+
+// Sends a Patch. `place` selects the part of the region, `step` the offset in it.
+void SendPatch(int to, std::uint8_t place, std::uint8_t step, std::span<const std::uint8_t> bytes) {
+  constexpr std::uint32_t kPlaces[] = {
+      0,
+      ring::kCollectorOffset,
+      ring::kServiceOffset,
+      ring::kSetUsersOffset,
+      ring::kWritersOffset,
+      ring::kControlsOffset,
+      ring::kControlsOffset + 16 * sizeof(ring::ChunkControl) - 128,
+      ring::kSetNamesOffset,
+      ring::kSetNamesOffset + ring::kMaxSets * ring::kNameBytes - 128,
+      ring::kChunksOffset,
+      static_cast<std::uint32_t>(ring::RegionBytes(16)) - 128,
+      ~std::uint32_t{0} - 128,
+  };
+  const Message message{ring::kMessageMagic, MessageType::kPatch, 0, ring::kVersion, 1};
+  const ring::Patch patch{kPlaces[place % std::size(kPlaces)] + step,
+                          static_cast<std::uint32_t>(bytes.size())};
+  std::vector<std::byte> packet(sizeof(message) + ring::PatchBytes(patch.size));
+  std::memcpy(packet.data(), &message, sizeof(message));
+  std::memcpy(packet.data() + sizeof(message), &patch, sizeof(patch));
+  std::copy_n(std::as_bytes(bytes).begin(), bytes.size(),
+              packet.begin() + sizeof(message) + sizeof(patch));
+  Send(to, packet, 0);
+}
+
 // Takes all messages that have arrived. Returns whether the connection still exists.
 bool TakeAll(int from) {
   for (;;) {
@@ -134,6 +179,22 @@ class User : public collector::RingServerUser {
     Require(std::erase(clients_, client) == 1);
     gone_.push_back(client);
   }
+  // Reads the regions of all clients and gives their chunks back.
+  void Read() {
+    for (collector::RingClient* const client : clients_) {
+      client->region().Read(
+          ring::kChunkBytes,
+          [](const collector::RingRecord& record) {
+            Require(record.event.size() >= 8 && record.event.size() <= ring::kMaxEventBytes);
+            return true;
+          },
+          [](const collector::RingWriter&, std::uint64_t lost, std::uint64_t /*next*/) {
+            Require(lost > 0);
+          });
+      client->region().GiveBack();
+      client->SendChanges();
+    }
+  }
   const std::vector<collector::RingClient*>& clients() const { return clients_; }
   void ReleaseGone(collector::RingServer* server) {
     for (collector::RingClient* const client : std::exchange(gone_, {})) server->Release(client);
@@ -160,7 +221,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   options.clients_of_user = kClientsOfUser;
   options.messages_of_round = 3;
   options.bytes_of_client = std::uint64_t{2} * ring::kChunkBytes;
-  options.bytes_of_user = 4 * options.bytes_of_client;
+  options.bytes_of_user =
+      4 * options.bytes_of_client + 3 * collector::RingMirror::MemoryOf(ring::kFirstChunks);
   auto listening = collector::RingServer::Listen(options);
   Require(listening.ok());
   collector::RingServer& server = **listening;
@@ -174,7 +236,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   std::array<UniqueFd, kConnections> connections;
   std::span<const std::uint8_t> rest(bytes, size);
   while (rest.size() >= 5) {
-    const std::uint8_t kind = rest[0] % 7;
+    const std::uint8_t kind = rest[0] % 9;
     UniqueFd& connection = connections[rest[1] % kConnections];
     const auto type = static_cast<MessageType>(rest[2]);
     const std::uint8_t descriptors = rest[3];
@@ -193,6 +255,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       connection.reset();
     } else if (kind == 4) {
       server.Serve(&user);
+      user.Read();
+    } else if (kind == 7 && connection.valid()) {
+      SendInlineHello(connection.get(), static_cast<std::uint8_t>(type), value);
+    } else if (kind == 8) {
+      const auto content = rest.first(std::min<std::size_t>(value, rest.size()));
+      rest = rest.subspan(content.size());
+      if (connection.valid()) {
+        SendPatch(connection.get(), static_cast<std::uint8_t>(type), descriptors, content);
+      }
     } else if (kind == 5) {
       for (collector::RingClient* const each : user.clients()) each->Send(type, value);
     } else if (connection.valid()) {

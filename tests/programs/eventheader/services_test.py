@@ -29,10 +29,19 @@ class ServicesTest(unittest.TestCase):
         listed = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual([(each["name"], each["transport"], each["services"], each["usedBy"], each["persistent"], each["level"])
                           for each in listed],
-                         [("Shop_L4K1", "memfd", 1, "nettraced:box nettraced:web", False, 4),
+                         [("Shop_L4K1", "memfd", 2, "nettraced:box nettraced:web", False, 4),
                           ("Shop_L5K1", "memfd", 1, "", False, 5)])
         text = run("list", "--socket", self.socket, "Shop_L4*").stdout.splitlines()
         self.assertEqual(text[1].split(), ["Shop_L4K1", "4", "0x1", "-", "no", "-", "nettraced:box", "nettraced:web"])
+
+    def test_services_that_cannot_share_memory(self):
+        done = run("list", "--json", "--socket", self.socket, "Cart_*")
+        listed = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([(each["name"], each["transport"], each["services"]) for each in listed], [("Cart_L4K1", "inline", 1)])
+        done = run("doctor", "--socket", self.socket)
+        self.assertIn("process 4343 (cart) sends its events over the socket, because the service cannot share memory: ",
+                      done.stdout + done.stderr)
+        self.assertNotIn("process 4242", done.stdout + done.stderr)
 
     def test_no_tracepoint_matches(self):
         done = run("list", "--socket", self.socket, "None_*")

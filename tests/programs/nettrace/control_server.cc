@@ -82,6 +82,13 @@ void PrepareServices(FakeService* service) {
   shop.lost = 5000;
   shop.losses = {{"ringFull", 4999}, {"signalHandler", 1}};
   shop.tracepoints = {{"Shop_L4K1", {"box", "web"}}, {"Shop_L5K1", {}}};
+  control::ServiceStatus& cart = services.services.emplace_back();
+  cart.pid = 4343;
+  cart.name = "cart";
+  cart.started = cart.connected = absl::Now() - absl::Minutes(1);
+  cart.transport = "inline";
+  cart.inline_reason = std::string("the service cannot share memory: ") + kHostile;
+  cart.tracepoints = {{"Cart_L4K1", {}}, {"Shop_L4K1", {}}};
   control::RefusedServices& refused = services.refused.emplace_back();
   refused.uid = 1001;
   refused.pid = 77;

@@ -33,7 +33,7 @@ def check():
     def of_services(name):
         return {sample.labels.get("reason"): sample.value for sample in families["nettraced_services_" + name].samples}
 
-    assert of_services("connected") == {None: 1}
+    assert of_services("connected") == {None: 2}
     assert of_services("events") == {None: 1234567}
     assert of_services("lost_events") == {"ringFull": 4999, "signalHandler": 1}
     assert of_services("refused_connections") == {"badRegion": 12}

@@ -93,8 +93,9 @@ class CtlTest(unittest.TestCase):
         self.assertEqual(lines[0].split(), ["PID", "USER", "NAME", "CONNECTED", "RING", "EVENTS", "LOST", "TRACEPOINTS", "SESSIONS"])
         row = lines[1].split()
         self.assertEqual(row[:2] + row[-8:], ["4242", "1000", "00s", "1.0", "MB", "1.23M", "5000", "2", "box", "web"])
-        self.assertEqual(lines[2], "Refused connections of services:")
-        self.assertRegex(lines[3], "^  user 1001, process 77: 12 connections, the last one [0-9]+s ago: the service sent no valid "
+        self.assertEqual(lines[2].split()[0], "4343")
+        self.assertEqual(lines[3], "Refused connections of services:")
+        self.assertRegex(lines[4], "^  user 1001, process 77: 12 connections, the last one [0-9]+s ago: the service sent no valid "
                                    "region: .*; use a libeventheader")
         text, code = on_terminal([*self.ctl.command, "services"], 60)
         self.assertEqual(code, 0)
@@ -106,10 +107,13 @@ class CtlTest(unittest.TestCase):
         for part in ("process 4242: shop", "/usr/bin/shop", "/system.slice/shop.service", "1,234,567",
                      "4,999 because its ring was full", "1 in signal handlers", "Shop_L4K1   box web", "Shop_L5K1   -"):
             self.assertIn(part, text)
+        text = self.ctl("services", "4343")
+        self.check_printable(text)
+        self.assertRegex(text, "ring +0 B, inline: the service cannot share memory: ")
         self.assertIn("process 1 is not connected", self.ctl("services", "1", expect=1))
         reply = json.loads(self.ctl("services", "--json"))
         self.assertEqual(set(reply), {"socket", "whyNone", "services", "refused"})
-        self.assertEqual([s["pid"] for s in reply["services"]], [4242])
+        self.assertEqual([s["pid"] for s in reply["services"]], [4242, 4343])
         self.assertEqual(reply["refused"][0]["count"], 12)
 
     def test_errors_are_named_and_the_rest_is_done(self):

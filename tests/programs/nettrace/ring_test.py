@@ -25,6 +25,8 @@ from support.daemon import nettraced
 from support.kernel import cgroups
 
 ARGS = script.options(__doc__, "nettrace", "nettraced", "service", "example")
+# "ring", or "ring-inline": the services send their events over the socket.
+TRANSPORT = os.environ.get("EVENTHEADER_TRANSPORT", "ring")
 DEADLINE = 60
 NOBODY = 65534
 # The namespaces of a container.
@@ -70,7 +72,7 @@ class RingTest(unittest.TestCase):
         self.addCleanup(holder.cleanup)
         self.folder = pathlib.Path(holder.name)
         self.socket = self.folder / "events"
-        self.env = dict(os.environ, EVENTHEADER_TRANSPORT="ring", EVENTHEADER_SOCKET=str(self.socket))
+        self.env = dict(os.environ, EVENTHEADER_TRANSPORT=TRANSPORT, EVENTHEADER_SOCKET=str(self.socket))
         self.trace = self.folder / "trace.nettrace"
         self.messages = self.folder / "messages"
 
@@ -115,6 +117,12 @@ class RingTest(unittest.TestCase):
         ran = subprocess.run([ARGS.nettrace, "dump", "--json", self.trace], stdout=subprocess.PIPE, text=True, check=True)
         return [json.loads(line) for line in ran.stdout.splitlines()]
 
+    def count_arrived(self):
+        """Returns the number of events of services in the file of a recording that is running."""
+        ran = subprocess.run([ARGS.nettrace, "dump", "--json", self.trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             text=True, check=False)
+        return sum('"provider":"Ring_Service"' in line for line in ran.stdout.splitlines())
+
     def check_values(self, events, services, threads, count, named=transport.HAS_KERNEL):
         """Compares all events of the services with those that were written. None may be lost. If the kernel reports no
         threads, a thread that has ended has the name of its process."""
@@ -146,7 +154,7 @@ class RingTest(unittest.TestCase):
         summary, errors = self.stop(recording)
         self.assertEqual((summary["events"], summary["lost"], summary["tracepoints"]), (6 * count, 0, 2))
         self.assertEqual(summary["unmatched"], [])
-        self.assertIn(f"nettrace record: EVENTHEADER_TRANSPORT is ring: services use shared memory, and connect to {self.socket}\n", errors)
+        self.assertIn(f"nettrace record: EVENTHEADER_TRANSPORT is {TRANSPORT}: services use shared memory, and connect to {self.socket}\n", errors)
         self.check_values(self.events(), [before, after], 3, count)
         before.end()
         after.end()
@@ -235,6 +243,9 @@ class RingTest(unittest.TestCase):
         recording = self.start("-e", "Ring_Service")
         service = self.service(2, 100)
         self.assertEqual(service.write(), (200, 0))
+        if TRANSPORT == "ring-inline":
+            # The service sends its events every 50 ms. Those that it has not sent end with it.
+            nettraced.until(lambda: self.count_arrived() == 200, DEADLINE, self.messages.read_text)
         service.kill()
         summary, _ = self.stop(recording)
         self.assertEqual((summary["events"], summary["lost"]), (200, 0))
@@ -512,7 +523,8 @@ class RingTest(unittest.TestCase):
         self.assertEqual((listed["socket"], listed["whyNone"]), (str(self.socket), ""))
         self.assertEqual([(each["pid"], each["uid"], each["name"], each["executable"], each["events"], each["lost"], each["transport"])
                           for each in listed["services"]],
-                         [(service.process.pid, os.geteuid(), "ring_service", os.path.realpath(ARGS.service), 200, 0, "memfd")])
+                         [(service.process.pid, os.geteuid(), "ring_service", os.path.realpath(ARGS.service), 200, 0, "memfd" if TRANSPORT == "ring" else "inline")])
+        self.assertEqual(listed["services"][0]["inlineReason"], "" if TRANSPORT == "ring" else "EVENTHEADER_TRANSPORT is ring-inline")
         self.assertEqual(listed["services"][0]["tracepoints"],
                          [{"name": "Ring_Service_L2K2", "sessions": ["first", "second"]}, {"name": "Ring_Service_L4K1", "sessions": ["first"]}])
         self.assertEqual([(each["uid"], each["pid"], each["reason"], each["count"]) for each in listed["refused"]],

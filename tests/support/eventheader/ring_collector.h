@@ -15,12 +15,14 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "libeventheader/base/ring_layout.h"
 #include "tools/base/unique_fd.h"
+#include "tools/collector/ring/ring_mirror.h"
 #include "tools/collector/ring/ring_region.h"
 
 namespace tests {
@@ -64,6 +66,19 @@ class RingClient {
     base::UniqueFd fd;
     ASSERT_TRUE(Receive(&hello, &fd));
     ASSERT_EQ(hello.type, ring::MessageType::kHello);
+    if (drops_descriptors) fd.reset();
+    if (!fd.valid() && (hello.value & ring::kIsInline) == 0) {
+      Send(ring::MessageType::kRefuse,
+           static_cast<std::uint64_t>(ring::RefuseReason::kNoDescriptor));
+      ASSERT_TRUE(Receive(&hello, &fd));
+    }
+    if ((hello.value & ring::kIsInline) != 0) {
+      auto mirror = collector::RingMirror::Create(payload_, static_cast<std::uint32_t>(chunks));
+      ASSERT_TRUE(mirror.ok()) << mirror.status();
+      mirror_ = *std::move(mirror);
+      inline_reason = collector::RingMirror::ReasonOf(hello.value);
+      fd = mirror_->Duplicate();
+    }
     auto region = collector::RingRegion::Open(std::move(fd), {std::uint64_t{2} << 30});
     ASSERT_TRUE(region.ok()) << region.status();
     region_ = *std::move(region);
@@ -97,6 +112,7 @@ class RingClient {
   // Reads all events that are in the region. Adds events to `events` and losses to `lost`. If
   // `give_back` is set, the service may then reuse the memory of these events.
   void Drain(bool give_back = true) {
+    ReceivePatches();
     ReadNames();
     while (region_->Read(
         1 << 20,
@@ -118,7 +134,16 @@ class RingClient {
           trailing_[writer.ordinal] += number;
         })) {
     }
-    if (give_back) region_->GiveBack();
+    if (!give_back) return;
+    region_->GiveBack();
+    SendChanges();
+  }
+  // Receives the events of an inline connection that have arrived.
+  void ReceivePatches() {
+    if (mirror_ == nullptr) return;
+    pollfd ready{socket_.get(), POLLIN, 0};
+    for (ring::Message message{}; poll(&ready, 1, 0) == 1 && Receive(&message, nullptr);) {
+    }
   }
 
   void ReadNames() {
@@ -135,14 +160,20 @@ class RingClient {
       ADD_FAILURE() << "no message";
       return false;
     }
-    iovec bytes{message, sizeof(*message)};
+    payload_.resize(ring::kMaxPayload);
+    iovec parts[2] = {{message, sizeof(*message)}, {payload_.data(), payload_.size()}};
     alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))];
     msghdr header{};
-    header.msg_iov = &bytes;
-    header.msg_iovlen = 1;
+    header.msg_iov = parts;
+    header.msg_iovlen = 2;
     header.msg_control = room;
     header.msg_controllen = sizeof(room);
-    if (recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC) != sizeof(*message)) return false;
+    const ssize_t got = recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
+    if (got < static_cast<ssize_t>(sizeof(*message))) return false;
+    payload_.resize(static_cast<std::size_t>(got) - sizeof(*message));
+    if (message->type == ring::MessageType::kPatch) {
+      EXPECT_TRUE(mirror_->Apply(payload_));
+    }
     if (const cmsghdr* control = CMSG_FIRSTHDR(&header); control != nullptr && fd != nullptr) {
       int received = -1;
       std::memcpy(&received, CMSG_DATA(control), sizeof(received));
@@ -151,11 +182,24 @@ class RingClient {
     return true;
   }
   void Send(ring::MessageType type, std::uint64_t value) {
+    SendChanges();
     const ring::Message message{ring::kMessageMagic, type, value, ring::kVersion, 0};
     const ssize_t sent = send(socket_.get(), &message, sizeof(message), MSG_NOSIGNAL);
     // Ignores the errors that mean that the service has ended.
     if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return;
     ASSERT_EQ(sent, static_cast<ssize_t>(sizeof(message)));
+  }
+  // Sends what has changed in the copy of the region of an inline connection.
+  void SendChanges() {
+    if (mirror_ == nullptr) return;
+    mirror_->TakeChanges([this](std::span<const std::byte> patches) {
+      const ring::Message message{ring::kMessageMagic, ring::MessageType::kPatch, 0, ring::kVersion,
+                                  0};
+      std::vector<std::byte> bytes(sizeof(message) + patches.size());
+      std::memcpy(bytes.data(), &message, sizeof(message));
+      std::memcpy(bytes.data() + sizeof(message), patches.data(), patches.size());
+      static_cast<void>(send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+    });
   }
   // Closes the connection, as a collector that has crashed does.
   void Close() { socket_.reset(); }
@@ -168,9 +212,13 @@ class RingClient {
   std::map<std::uint64_t, std::uint64_t> lost;  // lost events of each writer, by its ordinal
   // If not 0, Drain does not take one of this number of events, which a later Drain passes again.
   std::uint64_t leaves_one_of = 0;
+  std::string inline_reason;       // "": the connection is not inline
+  bool drops_descriptors = false;  // as a security module that forbids them
 
  private:
   base::UniqueFd socket_;
+  std::unique_ptr<collector::RingMirror> mirror_;  // of an inline connection
+  std::vector<std::byte> payload_;                 // bytes after the last Message received
   std::unique_ptr<collector::RingRegion> region_;
   std::vector<std::string> names_;
   std::map<std::uint64_t, std::uint64_t> trailing_;  // lost after the last event, by ordinal

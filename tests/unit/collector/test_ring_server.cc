@@ -103,11 +103,18 @@ class Connection {
   bool Send(const Message& message, const std::vector<int>& fds = {}) const {
     return Send(&message, sizeof(message), fds);
   }
-  // Returns the next message that has arrived; none if there is none.
+  // Returns the next message that has arrived and is no Patch; none if there is none.
   std::optional<Message> Take() const {
     Message message;
-    if (recv(socket_.get(), &message, sizeof message, 0) != sizeof message) return std::nullopt;
+    do {
+      if (recv(socket_.get(), &message, sizeof message, 0) != sizeof message) return std::nullopt;
+    } while (message.type == MessageType::kPatch);
     return message;
+  }
+  // Takes a message whose size may differ. Returns its size.
+  std::size_t TakeBytes(void* message, std::size_t size) const {
+    const ssize_t got = recv(socket_.get(), message, size, 0);
+    return got < 0 ? 0 : static_cast<std::size_t>(got);
   }
   // Returns whether the collector has ended the connection. Messages must have been taken.
   bool HasEnded() const {
@@ -170,13 +177,19 @@ class RingServerTest : public ::testing::Test, public RingServerUser {
   void Disconnected(RingClient* client) override {
     EXPECT_EQ(client->state(), RingClient::State::kGone);
     std::erase(connected_, client);
-    server_->Release(client);
+    if (releases_) {
+      server_->Release(client);
+    } else {
+      gone_.push_back(client);
+    }
   }
 
   tests::TemporaryFolder folder_;
   RingServerOptions options_;
   std::unique_ptr<RingServer> server_;
   std::vector<RingClient*> connected_;
+  bool releases_ = true;           // whether clients are released when their connections end
+  std::vector<RingClient*> gone_;  // clients that were not released
   int sets_changed_ = 0;
   const std::ptrdiff_t descriptors_ = CountDescriptors();
 };
@@ -204,6 +217,319 @@ TEST_F(RingServerTest, WelcomesAServiceAndKnowsItsProcess) {
   ASSERT_TRUE(enable);
   EXPECT_EQ(enable->type, MessageType::kEnable);
   EXPECT_EQ(enable->value, 8U);
+}
+
+// Sends an inline Hello, and Patches.
+struct InlineService {
+  explicit InlineService(const std::string& path) : connection(path) {}
+  bool Greet(std::uint32_t usable = 4, std::uint8_t id = 1) const {
+    struct {
+      Message message;
+      ring::InlineHello hello;
+    } greeting{MakeMessage(MessageType::kHello,
+                           ring::MakeInlineFlags(ring::InlineReason::kNotSent, EPERM)),
+               {}};
+    greeting.hello.header = tests::CorrectHeader();
+    greeting.hello.header.id[0] = id;
+    greeting.hello.usable_chunks = usable;
+    return connection.Send(&greeting, sizeof greeting);
+  }
+  template <typename Value>
+  bool SendPatch(std::uint32_t offset, const Value& value) const {
+    struct {
+      Message message;
+      ring::Patch patch;
+      std::byte bytes[sizeof(Value)];
+    } message{MakeMessage(MessageType::kPatch), {offset, sizeof(value)}, {}};
+    static_assert(sizeof(Value) % 8 == 0);
+    std::memcpy(message.bytes, &value, sizeof(value));
+    return connection.Send(&message, sizeof message);
+  }
+  // Sends a chunk with one event of 8 bytes, with the number 0, of the writer with ordinal 1.
+  void SendEvent(ring::WriterState state = ring::kWriterActive) const {
+    struct {
+      ring::Record record;
+      std::uint64_t event;
+    } event{{8, 0, ring::kUnknownCpu, 0, 0, 0, 1}, 0};
+    EXPECT_TRUE(SendPatch(ring::kChunksOffset, event));
+    // state, committed; serial, ordinal, first; writer, tid; depth
+    const std::uint64_t control[] = {
+        ring::kComplete | std::uint64_t{sizeof event} << 32, 1, 1, 0, std::uint64_t{77} << 32, 0};
+    EXPECT_TRUE(SendPatch(ring::kServiceOffset + 16, std::uint64_t{1}));   // last_serial
+    EXPECT_TRUE(SendPatch(ring::kServiceOffset, std::uint64_t{4} << 32));  // usable_chunks
+    EXPECT_TRUE(SendPatch(ring::kControlsOffset, control));
+    // chunk, calls, lost_nested, ordinal; state, tid; nested, depth; accounted numbers
+    const std::uint64_t writer[] = {0, 1, 0, 1, state | std::uint64_t{77} << 32, 0, 0, 0};
+    EXPECT_TRUE(SendPatch(ring::kWritersOffset, writer));
+  }
+
+  Connection connection;
+};
+
+// Returns the number of events and of lost events in the region.
+std::pair<int, std::uint64_t> ReadAll(RingRegion* region) {
+  std::pair<int, std::uint64_t> read;
+  region->Read(
+      1 << 20,
+      [&](const RingRecord& record) {
+        ++read.first;
+        read.second += record.lost_before;
+        return true;
+      },
+      [&](const RingWriter&, std::uint64_t lost, std::uint64_t) { read.second += lost; });
+  return read;
+}
+
+TEST_F(RingServerTest, ReadsTheCopyOfAnInlineService) {
+  options_.bytes_of_client = 8 * ring::kChunkBytes;
+  Listen();
+  const InlineService service(options_.path);
+  ASSERT_TRUE(service.Greet());
+  service.SendEvent();
+  Serve();
+  EXPECT_EQ(service.connection.Take()->value, 8U);
+  ASSERT_EQ(connected_.size(), 1U);
+  RingClient& client = *connected_[0];
+  EXPECT_EQ(client.inline_reason(), "the service cannot send descriptors: Operation not permitted");
+  EXPECT_EQ(ReadAll(&client.region()), std::pair(1, std::uint64_t{0}));
+  client.region().GiveBack();
+  client.SendChanges();
+  struct {
+    Message message;
+    ring::Patch patch;
+    std::uint64_t accounted[2];
+    ring::Patch chunk;
+    std::uint64_t state;
+    ring::Patch page;
+  } changes{};
+  ASSERT_EQ(service.connection.TakeBytes(&changes, sizeof changes), sizeof changes);
+  EXPECT_EQ(changes.message.type, MessageType::kPatch);
+  EXPECT_EQ(changes.patch.offset, ring::kWritersOffset + offsetof(ring::Writer, accounted));
+  EXPECT_EQ(changes.accounted[0], 1U);
+  EXPECT_EQ(changes.chunk.offset, ring::kControlsOffset);
+  EXPECT_EQ(changes.state, ring::kFree);
+  EXPECT_EQ(changes.page.offset, ring::kCollectorOffset);
+  // Without a change, nothing is sent.
+  client.SendChanges();
+  EXPECT_EQ(service.connection.TakeBytes(&changes, sizeof changes), 0U);
+}
+
+TEST_F(RingServerTest, FreesAnInlineWriterAfterItsChunks) {
+  Listen();
+  const InlineService service(options_.path);
+  ASSERT_TRUE(service.Greet());
+  service.SendEvent(ring::kWriterExited);
+  Serve();
+  ASSERT_EQ(service.connection.Take()->type, MessageType::kWelcome);
+  RingClient& client = *connected_[0];
+  EXPECT_EQ(ReadAll(&client.region()), std::pair(1, std::uint64_t{0}));
+  client.region().GiveBack();
+  client.SendChanges();
+  struct {
+    Message message;
+    ring::Patch numbers;
+    std::uint64_t accounted[2];
+    ring::Patch chunk;
+    std::uint64_t chunk_state;
+    ring::Patch writer;
+    std::uint64_t writer_state;
+  } changes{};
+  ASSERT_EQ(service.connection.TakeBytes(&changes, sizeof changes), sizeof changes);
+  EXPECT_EQ(changes.numbers.offset, ring::kWritersOffset + offsetof(ring::Writer, accounted));
+  EXPECT_EQ(changes.accounted[0], 1U);
+  EXPECT_EQ(changes.chunk.offset, ring::kControlsOffset + offsetof(ring::ChunkControl, state));
+  EXPECT_EQ(changes.chunk_state, ring::kFree);
+  EXPECT_EQ(changes.writer.offset, ring::kWritersOffset + offsetof(ring::Writer, state));
+  EXPECT_EQ(changes.writer_state, ring::kWriterFree);
+}
+
+TEST_F(RingServerTest, ReadsAllMessagesOfAnInlineServiceThatHasEnded) {
+  options_.messages_of_round = 2;
+  Listen();
+  releases_ = false;
+  auto service = std::make_unique<InlineService>(options_.path);
+  ASSERT_TRUE(service->Greet());
+  Serve();
+  ASSERT_EQ(connected_.size(), 1U);
+  RingClient* const client = connected_[0];
+  service->SendEvent();
+  service.reset();
+  // Sending fails, because the service has ended.
+  client->Send(MessageType::kEnable, 1);
+  Serve();
+  ASSERT_EQ(gone_.size(), 1U);
+  EXPECT_EQ(ReadAll(&client->region()), std::pair(1, std::uint64_t{0}));
+}
+
+TEST_F(RingServerTest, LimitsTheMemoryOfTheCopiesOfAllUsers) {
+  options_.bytes_of_client = 16 * ring::kChunkBytes;
+  options_.bytes_of_copies = 2 * RingMirror::MemoryOf(16) - 1;
+  Listen();
+  auto first = std::make_unique<InlineService>(options_.path);
+  ASSERT_TRUE(first->Greet());
+  const InlineService second(options_.path);
+  ASSERT_TRUE(second.Greet());
+  Serve();
+  EXPECT_EQ(first->connection.Take()->type, MessageType::kWelcome);
+  ExpectRefused(second.connection, ring::RefuseReason::kTooManyClients);
+  // A service that shares its memory needs no copy.
+  EXPECT_EQ(Join()->Take()->type, MessageType::kWelcome);
+  first.reset();
+  Serve();
+  const InlineService third(options_.path);
+  ASSERT_TRUE(third.Greet());
+  Serve();
+  EXPECT_EQ(third.connection.Take()->type, MessageType::kWelcome);
+}
+
+TEST_F(RingServerTest, MakesCopiesNoLargerThanTheRegionOfTheService) {
+  Listen();
+  const InlineService service(options_.path);
+  struct {
+    Message message =
+        MakeMessage(MessageType::kHello, ring::MakeInlineFlags(ring::InlineReason::kChosen, 0));
+    ring::InlineHello hello{};
+  } greeting;
+  greeting.hello.header = tests::CorrectHeader(3);
+  ASSERT_TRUE(service.connection.Send(&greeting, sizeof greeting));
+  Serve();
+  ASSERT_EQ(connected_.size(), 1U);
+  EXPECT_EQ(connected_[0]->chunk_bytes(), 3 * ring::kChunkBytes);
+  EXPECT_EQ(service.connection.Take()->value, 3U);
+}
+
+TEST_F(RingServerTest, AsksForAnInlineHelloIfNoDescriptorArrives) {
+  Listen();
+  const InlineService service(options_.path);
+  ASSERT_TRUE(service.connection.Send(MakeMessage(MessageType::kHello, ring::kSupportsInline)));
+  // The service may have sent further messages before it gets the answer.
+  ASSERT_TRUE(service.connection.Send(MakeMessage(MessageType::kSets, 1)));
+  Serve();
+  const std::optional<Message> answer = service.connection.Take();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->type, MessageType::kRefuse);
+  EXPECT_EQ(answer->value, static_cast<std::uint64_t>(ring::RefuseReason::kNoDescriptor));
+  EXPECT_EQ(server_->refused(), 0U);
+  ASSERT_TRUE(service.Greet());
+  Serve();
+  EXPECT_EQ(service.connection.Take()->type, MessageType::kWelcome);
+
+  const Connection other(options_.path);
+  ASSERT_TRUE(other.Send(MakeMessage(MessageType::kHello, ring::kSupportsInline)));
+  ASSERT_TRUE(other.Send(MakeMessage(MessageType::kHello, ring::kSupportsInline)));
+  Serve();
+  EXPECT_EQ(other.Take()->value, static_cast<std::uint64_t>(ring::RefuseReason::kNoDescriptor));
+  ExpectRefused(other, ring::RefuseReason::kBadRegion);
+}
+
+TEST_F(RingServerTest, RefusesPatchesOutsideOfTheCopy) {
+  options_.bytes_of_client = 20 * ring::kChunkBytes;
+  Listen();
+  const std::uint32_t controls_end = ring::kControlsOffset + 20 * sizeof(ring::ChunkControl);
+  const std::uint32_t names_end = ring::kSetNamesOffset + ring::kMaxSets * ring::kNameBytes;
+  const auto end = static_cast<std::uint32_t>(ring::RegionBytes(20));
+  for (const std::uint32_t offset :
+       {0U, ring::kCollectorOffset, ring::kServiceOffset - 8, controls_end - 8, names_end - 8,
+        ring::kSetNamesOffset - 8, ring::kChunksOffset - 8, end - 8, ~7U}) {
+    SCOPED_TRACE(offset);
+    const InlineService service(options_.path);
+    ASSERT_TRUE(service.Greet());
+    const std::uint64_t bytes[2] = {};
+    ASSERT_TRUE(service.SendPatch(offset, bytes));
+    Serve();
+    EXPECT_EQ(service.connection.Take()->type, MessageType::kWelcome);
+    EXPECT_TRUE(service.connection.HasEnded());
+  }
+  for (const std::uint32_t offset : {ring::kServiceOffset, controls_end - 16, names_end - 16,
+                                     ring::kSetNamesOffset, ring::kChunksOffset, end - 16}) {
+    SCOPED_TRACE(offset);
+    const InlineService service(options_.path);
+    ASSERT_TRUE(service.Greet());
+    const std::uint64_t bytes[2] = {};
+    ASSERT_TRUE(service.SendPatch(offset, bytes));
+    Serve();
+    EXPECT_EQ(service.connection.Take()->type, MessageType::kWelcome);
+    EXPECT_FALSE(service.connection.HasEnded());
+  }
+  // A size beyond the message, an empty Patch, and a Patch of a service that shares its region.
+  struct {
+    Message message = MakeMessage(MessageType::kPatch);
+    ring::Patch patch{ring::kChunksOffset, 4096};
+    std::uint64_t bytes[2] = {};
+  } cut;
+  const InlineService service(options_.path);
+  ASSERT_TRUE(service.Greet());
+  ASSERT_TRUE(service.connection.Send(&cut, sizeof cut));
+  cut.patch.size = 0;
+  const InlineService other(options_.path);
+  ASSERT_TRUE(other.Greet());
+  ASSERT_TRUE(other.connection.Send(&cut, sizeof cut));
+  cut.patch.size = 16;
+  const auto shares = Join();
+  ASSERT_TRUE(shares->Send(&cut, sizeof cut));
+  Serve();
+  EXPECT_EQ(service.connection.Take()->type, MessageType::kWelcome);
+  EXPECT_TRUE(service.connection.HasEnded());
+  EXPECT_EQ(other.connection.Take()->type, MessageType::kWelcome);
+  EXPECT_TRUE(other.connection.HasEnded());
+  EXPECT_EQ(shares->Take()->type, MessageType::kWelcome);
+  EXPECT_TRUE(shares->HasEnded());
+  EXPECT_EQ(server_->refusals().by_reason()[static_cast<std::size_t>(RingRefusal::kBadMessage)],
+            12U);
+}
+
+TEST_F(RingServerTest, ChargesCopiesToTheirUserUntilTheyAreReleased) {
+  options_.bytes_of_client = 16 * ring::kChunkBytes;
+  options_.bytes_of_user = 2 * RingMirror::MemoryOf(16) + 1;
+  Listen();
+  releases_ = false;
+  auto first = std::make_unique<InlineService>(options_.path);
+  ASSERT_TRUE(first->Greet());
+  // A service that uses more chunks already gets them, and its user pays for them.
+  const InlineService large(options_.path);
+  ASSERT_TRUE(large.Greet(32));
+  Serve();
+  EXPECT_EQ(first->connection.Take()->type, MessageType::kWelcome);
+  ExpectRefused(large.connection, ring::RefuseReason::kTooManyClients);
+  const InlineService second(options_.path);
+  ASSERT_TRUE(second.Greet());
+  Serve();
+  EXPECT_EQ(second.connection.Take()->type, MessageType::kWelcome);
+  first.reset();
+  Serve();
+  ASSERT_EQ(gone_.size(), 1U);
+  const InlineService third(options_.path);
+  ASSERT_TRUE(third.Greet());
+  Serve();
+  ExpectRefused(third.connection, ring::RefuseReason::kTooManyClients);
+  server_->Release(gone_[0]);
+  const InlineService fourth(options_.path);
+  ASSERT_TRUE(fourth.Greet());
+  Serve();
+  EXPECT_EQ(fourth.connection.Take()->type, MessageType::kWelcome);
+}
+
+TEST_F(RingServerTest, AnInlineServiceThatConnectsAgainSendsNoEventTwice) {
+  Listen();
+  releases_ = false;
+  auto first = std::make_unique<InlineService>(options_.path);
+  ASSERT_TRUE(first->Greet());
+  first->SendEvent();
+  Serve();
+  // The connection ends before the service learns that its event was read.
+  first.reset();
+  Serve();
+  ASSERT_EQ(gone_.size(), 1U);
+  const InlineService second(options_.path);
+  ASSERT_TRUE(second.Greet());
+  Serve();
+  EXPECT_EQ(ReadAll(&gone_[0]->region()), std::pair(1, std::uint64_t{0}));
+  gone_[0]->region().GiveBack();
+  server_->Release(gone_[0]);
+  second.SendEvent();
+  Serve();
+  ASSERT_EQ(connected_.size(), 1U);
+  EXPECT_EQ(ReadAll(&connected_[0]->region()), std::pair(0, std::uint64_t{0}));
 }
 
 TEST_F(RingServerTest, NoticesThatAProcessHasEnded) {

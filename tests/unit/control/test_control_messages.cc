@@ -199,7 +199,8 @@ TEST_F(ControlMessages, ListServicesAndReadThemBack) {
   shop.pid = 7;
   shop.uid = 1000;
   shop.name = "sh\x1bop\xff";
-  shop.transport = "memfd";
+  shop.transport = "inline";
+  shop.inline_reason = "the service cannot share memory";
   shop.events = std::uint64_t{1} << 63;  // beyond the integers of varlink
   shop.lost = 3;
   shop.losses = {{"ringFull", 3}};
@@ -220,6 +221,8 @@ TEST_F(ControlMessages, ListServicesAndReadThemBack) {
   EXPECT_EQ(again->socket, services.socket);
   ASSERT_EQ(again->services.size(), 1U);
   EXPECT_EQ(again->services[0].name, "sh\x1bop\xef\xbf\xbd");
+  EXPECT_EQ(again->services[0].transport, "inline");
+  EXPECT_EQ(again->services[0].inline_reason, "the service cannot share memory");
   EXPECT_EQ(again->services[0].events, (std::uint64_t{1} << 63) - 1);
   EXPECT_EQ(again->services[0].tracepoints[0].sessions, std::vector<std::string>{"web"});
   EXPECT_EQ(again->refused[0].uid, 5U);

@@ -145,12 +145,29 @@ bool RingClient::IsAlive() const {
   return poll(&ended, 1, 0) == 0;
 }
 
+void RingClient::SendChanges() {
+  if (mirror_ == nullptr) return;
+  mirror_->TakeChanges([this](std::span<const std::byte> patches) {
+    const Message message{ring::kMessageMagic, MessageType::kPatch, 0, ring::kVersion,
+                          static_cast<std::uint32_t>(getpid())};
+    std::vector<std::byte> bytes(sizeof(message) + patches.size());
+    std::memcpy(bytes.data(), &message, sizeof(message));
+    std::memcpy(bytes.data() + sizeof(message), patches.data(), patches.size());
+    SendBytes(bytes);
+  });
+}
+
 void RingClient::Send(MessageType type, std::uint64_t value) {
-  if (state_ == State::kGone) return;
+  SendChanges();
   const Message message{ring::kMessageMagic, type, value, ring::kVersion,
                         static_cast<std::uint32_t>(getpid())};
-  if (send(socket_.get(), &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL) ==
-      static_cast<ssize_t>(sizeof(message))) {
+  SendBytes(std::as_bytes(std::span(&message, 1)));
+}
+
+void RingClient::SendBytes(std::span<const std::byte> bytes) {
+  if (state_ == State::kGone || failed_) return;
+  if (send(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+      static_cast<ssize_t>(bytes.size())) {
     return;
   }
   // Without this message, the collector cannot control the service. If the socket is full, the
@@ -379,9 +396,8 @@ void RingServer::AddClient(base::UniqueFd socket) {
   if (const std::optional<RingRefusal> limit = ExceededLimit(peer.uid)) {
     // Reads the message Hello: if it stayed unread, the end of the connection would discard the
     // answer Refuse.
-    Message hello;
-    base::UniqueFd region;
-    ReceiveMessage(client->socket_.get(), &hello, &region);
+    Received hello;
+    ReceiveMessage(client->socket_.get(), &hello);
     client->Send(MessageType::kRefuse,
                  static_cast<std::uint64_t>(ring::RefuseReason::kTooManyClients));
     Refuse(*client, *limit);
@@ -417,30 +433,34 @@ bool RingServer::Refuse(const RingClient& client, RingRefusal reason, std::strin
   return false;
 }
 
-ssize_t RingServer::ReceiveMessage(int socket, Message* message, base::UniqueFd* fd) {
-  *message = {};
-  iovec bytes{message, sizeof(*message)};
+ssize_t RingServer::ReceiveMessage(int socket, Received* received) {
+  *received = {};
+  iovec parts[2] = {{&received->message, sizeof(received->message)},
+                    {payload_.data(), payload_.size()}};
   alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int) * kMostDescriptors)];
   msghdr header{};
-  header.msg_iov = &bytes;
-  header.msg_iovlen = 1;
+  header.msg_iov = parts;
+  header.msg_iovlen = std::size(parts);
   header.msg_control = room;
   header.msg_controllen = sizeof(room);
   const ssize_t got = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0) return got;
+  const std::size_t size = std::max(static_cast<std::size_t>(got), sizeof(received->message));
+  received->payload = std::span(payload_).first(size - sizeof(received->message));
   for (cmsghdr* each = CMSG_FIRSTHDR(&header); each != nullptr; each = CMSG_NXTHDR(&header, each)) {
     if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
     for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= each->cmsg_len; at += sizeof(int)) {
-      int received = -1;
-      std::memcpy(&received, reinterpret_cast<const char*>(each) + at, sizeof(received));
-      base::UniqueFd owned(received);
+      int number = -1;
+      std::memcpy(&number, reinterpret_cast<const char*>(each) + at, sizeof(number));
+      base::UniqueFd owned(number);
+      received->has_descriptors = true;
       // Only memfds and files of tmpfs have seals, and closing one never blocks. F_GET_SEALS never
       // blocks either, whereas fstat may block for a file of another file system.
-      const bool is_memfd = fcntl(received, F_GET_SEALS) >= 0;
+      const bool is_memfd = fcntl(number, F_GET_SEALS) >= 0;
       if (!is_memfd) {
         to_close_.push_back(std::move(owned));
-      } else if (!fd->valid()) {
-        *fd = std::move(owned);
+      } else if (!received->fd.valid()) {
+        received->fd = std::move(owned);
       }
     }
   }
@@ -449,10 +469,12 @@ ssize_t RingServer::ReceiveMessage(int socket, Message* message, base::UniqueFd*
 
 bool RingServer::Receive(RingClient* client, RingServerUser* user) {
   for (int i = 0; i < options_.messages_of_round; ++i) {
-    Message message;
-    base::UniqueFd fd;
-    const ssize_t got = ReceiveMessage(client->socket_.get(), &message, &fd);
-    if (got < 0 && errno == EINTR) continue;
+    Received received;
+    const Message& message = received.message;
+    const ssize_t got = ReceiveMessage(client->socket_.get(), &received);
+    // ECONNRESET: the service has closed its end without having read all messages. Its last
+    // messages are still in the queue.
+    if (got < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
     if (got < 0 && errno == EAGAIN) return !client->failed_;
     // 0 is the end of the connection; a negative value is an error of the connection.
     if (got <= 0) return false;
@@ -463,14 +485,17 @@ bool RingServer::Receive(RingClient* client, RingServerUser* user) {
       return Refuse(*client, RingRefusal::kBadMessage);
     }
     if (!CountMessage(client)) return Refuse(*client, RingRefusal::kTooManyMessages);
-    const bool is_known = message.type >= MessageType::kHello && message.type <= MessageType::kBye;
+    const bool is_known =
+        message.type >= MessageType::kHello && message.type <= MessageType::kPatch;
     if (!is_known) continue;
-    if (got != static_cast<ssize_t>(sizeof(message))) {
+    if (got < static_cast<ssize_t>(sizeof(message))) {
       return Refuse(*client, RingRefusal::kBadMessage);
     }
-    if (!Handle(client, message, std::move(fd), user)) return false;
+    if (!Handle(client, std::move(received), user)) return false;
   }
-  return !client->failed_;
+  // If the connection has failed, its queue has an end, because the service cannot send any more.
+  // The next calls read the rest: it has the last events of an inline service.
+  return true;
 }
 
 bool RingServer::CountMessage(RingClient* client) const {
@@ -482,10 +507,11 @@ bool RingServer::CountMessage(RingClient* client) const {
   return ++client->messages_ <= options_.messages_of_second;
 }
 
-bool RingServer::Handle(RingClient* client, const Message& message, base::UniqueFd fd,
-                        RingServerUser* user) {
+bool RingServer::Handle(RingClient* client, Received received, RingServerUser* user) {
+  const Message message = received.message;
   if (client->state_ == RingClient::State::kGreeting) {
-    if (message.type == MessageType::kHello) return Greet(client, message, std::move(fd), user);
+    if (message.type == MessageType::kHello) return Greet(client, std::move(received), user);
+    if (client->awaits_inline_) return true;
     return Refuse(*client, RingRefusal::kBadMessage, "the first message is not Hello");
   }
   switch (message.type) {
@@ -497,6 +523,9 @@ bool RingServer::Handle(RingClient* client, const Message& message, base::Unique
       return true;
     case MessageType::kHello:
       return Refuse(*client, RingRefusal::kBadMessage, "a second Hello");
+    case MessageType::kPatch:
+      if (client->mirror_ != nullptr && client->mirror_->Apply(received.payload)) return true;
+      return Refuse(*client, RingRefusal::kBadMessage, "a malformed Patch");
     case MessageType::kBye:
       return false;
     default:
@@ -505,8 +534,8 @@ bool RingServer::Handle(RingClient* client, const Message& message, base::Unique
   }
 }
 
-bool RingServer::Greet(RingClient* client, const Message& hello, base::UniqueFd fd,
-                       RingServerUser* user) {
+bool RingServer::Greet(RingClient* client, Received received, RingServerUser* user) {
+  const Message& hello = received.message;
   const auto refuse = [&](ring::RefuseReason answer, RingRefusal reason, std::string detail = "") {
     client->Send(MessageType::kRefuse, static_cast<std::uint64_t>(answer));
     return Refuse(*client, reason, std::move(detail));
@@ -516,7 +545,31 @@ bool RingServer::Greet(RingClient* client, const Message& hello, base::UniqueFd 
                   absl::StrCat("the service has version ", hello.version,
                                ", the collector version ", ring::kVersion));
   }
-  auto region = RingRegion::Open(std::move(fd), {options_.region_bytes});
+  if ((hello.value & ring::kSupportsInline) != 0 && !received.has_descriptors &&
+      !client->awaits_inline_) {
+    client->awaits_inline_ = true;
+    client->Send(MessageType::kRefuse,
+                 static_cast<std::uint64_t>(ring::RefuseReason::kNoDescriptor));
+    return true;
+  }
+  const bool is_inline = (hello.value & ring::kIsInline) != 0;
+  if (is_inline) {
+    const std::uint64_t chunks =
+        std::min<std::uint64_t>(options_.bytes_of_client / ring::kChunkBytes, ring::kMaxChunks);
+    auto mirror = RingMirror::Create(received.payload, static_cast<std::uint32_t>(chunks));
+    if (!mirror.ok() && !absl::IsInvalidArgument(mirror.status())) {
+      return refuse(ring::RefuseReason::kTooManyClients, RingRefusal::kSystemError,
+                    std::string(mirror.status().message()));
+    }
+    if (!mirror.ok()) {
+      return refuse(ring::RefuseReason::kBadRegion, RingRefusal::kBadRegion,
+                    std::string(mirror.status().message()));
+    }
+    client->mirror_ = *std::move(mirror);
+    client->inline_reason_ = RingMirror::ReasonOf(hello.value);
+    received.fd = client->mirror_->Duplicate();
+  }
+  auto region = RingRegion::Open(std::move(received.fd), {options_.region_bytes});
   if (!region.ok()) {
     const bool is_large = absl::IsResourceExhausted(region.status());
     return refuse(is_large ? ring::RefuseReason::kTooLarge : ring::RefuseReason::kBadRegion,
@@ -524,18 +577,28 @@ bool RingServer::Greet(RingClient* client, const Message& hello, base::UniqueFd 
                   std::string(region.status().message()));
   }
   User& owner = users_[client->uid_];
-  const std::uint64_t bytes = std::min(options_.bytes_of_client,
-                                       std::uint64_t{(*region)->chunk_count()} * ring::kChunkBytes);
+  const std::uint64_t chunk_bytes = std::min(
+      options_.bytes_of_client, std::uint64_t{(*region)->chunk_count()} * ring::kChunkBytes);
+  const std::uint64_t bytes =
+      is_inline ? RingMirror::MemoryOf((*region)->chunk_count()) : chunk_bytes;
+  const auto refuse_bytes = [&](const char* what, std::uint64_t used, std::uint64_t most) {
+    return refuse(
+        ring::RefuseReason::kTooManyClients, RingRefusal::kTooManyBytes,
+        absl::StrCat(what, used, " of ", most, " bytes are in use, and the service needs ", bytes));
+  };
   if (owner.bytes + bytes > options_.bytes_of_user) {
-    return refuse(ring::RefuseReason::kTooManyClients, RingRefusal::kTooManyBytes,
-                  absl::StrCat(owner.bytes, " of ", options_.bytes_of_user,
-                               " bytes are in use, and the service needs ", bytes));
+    return refuse_bytes("", owner.bytes, options_.bytes_of_user);
+  }
+  if (is_inline && copies_bytes_ + bytes > options_.bytes_of_copies) {
+    return refuse_bytes("events of all inline services: ", copies_bytes_, options_.bytes_of_copies);
   }
   owner.bytes += bytes;
-  client->chunk_bytes_ = bytes;
+  if (is_inline) copies_bytes_ += bytes;
+  client->chunk_bytes_ = chunk_bytes;
+  client->charged_bytes_ = bytes;
   client->region_ = *std::move(region);
   client->state_ = RingClient::State::kConnected;
-  const std::uint64_t chunks = std::max<std::uint64_t>(bytes / ring::kChunkBytes, 1);
+  const std::uint64_t chunks = std::max<std::uint64_t>(chunk_bytes / ring::kChunkBytes, 1);
   // A previous collector may have left choices of enabled and disabled sets in the region.
   client->region_->DisableAll();
   client->Send(MessageType::kWelcome, chunks);
@@ -548,15 +611,21 @@ void RingServer::Disconnect(RingClient* client, RingServerUser* user) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, client->socket_.get(), nullptr);
   EndConnection(std::move(client->socket_));
   client->state_ = RingClient::State::kGone;
-  User& owner = users_[client->uid_];
-  --owner.clients;
-  owner.bytes -= client->chunk_bytes_;
-  if (owner.clients == 0) users_.erase(client->uid_);
+  // The copy of a region stays in the collector's memory until Release().
+  Uncharge(client, 1, client->mirror_ != nullptr ? 0 : client->charged_bytes_);
   if (was_connected) {
     user->Disconnected(client);
   } else {
     clients_.erase(client->number_);
   }
+}
+
+void RingServer::Uncharge(RingClient* client, std::size_t clients, std::uint64_t bytes) {
+  User& owner = users_[client->uid_];
+  owner.clients -= clients;
+  owner.bytes -= bytes;
+  client->charged_bytes_ -= bytes;
+  if (owner.clients == 0 && owner.bytes == 0) users_.erase(client->uid_);
 }
 
 void RingServer::DropSilent(RingServerUser* user) {
@@ -573,6 +642,18 @@ void RingServer::DropSilent(RingServerUser* user) {
   });
 }
 
-void RingServer::Release(RingClient* client) { clients_.erase(client->number_); }
+void RingServer::Release(RingClient* client) {
+  if (client->mirror_ != nullptr) {
+    for (auto& [number, other] : clients_) {
+      if (number > client->number_ && other->mirror_ != nullptr && other->region_ != nullptr &&
+          other->region_->id() == client->region_->id()) {
+        other->mirror_->Inherit(*client->mirror_);
+      }
+    }
+    copies_bytes_ -= client->charged_bytes_;
+    Uncharge(client, 0, client->charged_bytes_);
+  }
+  clients_.erase(client->number_);
+}
 
 }  // namespace collector

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "libeventheader/base/ring_layout.h"
 #include "tools/base/unique_fd.h"
+#include "tools/collector/ring/ring_mirror.h"
 #include "tools/collector/ring/ring_refusals.h"
 #include "tools/collector/ring/ring_region.h"
 
@@ -54,9 +56,13 @@ struct RingServerOptions {
   // prevents one user's services from taking all connections.
   std::size_t clients = 1024;
   std::size_t clients_of_user = 512;
-  // Maximum bytes of chunks: of all services of a user together, and of each service.
+  // Maximum bytes of chunks: of all services of a user together, and of each service. For a service
+  // that does not share its region, RingMirror::MemoryOf() counts, until the client is released.
   std::uint64_t bytes_of_user = std::uint64_t{512} << 20;
   std::uint64_t bytes_of_client = std::uint64_t{1} << 20;
+  // Maximum of RingMirror::MemoryOf() of the services of all users together. This memory belongs to
+  // the collector, and a user may have many uids.
+  std::uint64_t bytes_of_copies = std::uint64_t{1} << 30;
   // Maximum size of a region, in bytes. Most of a region is a hole in its file: only the chunks
   // that the service may use have memory.
   std::uint64_t region_bytes = std::uint64_t{2} << 30;
@@ -103,12 +109,20 @@ class RingClient {
   // Time when the process connected, in ns of CLOCK_MONOTONIC.
   std::uint64_t connected_at() const { return connected_at_; }
 
-  // Sends a message. If the message cannot be sent, usually because the socket is full, the next
-  // call of Serve() disconnects the client. Does nothing in state kGone.
+  // Returns why the events come over the socket instead of in shared memory; "" if they do not.
+  const std::string& inline_reason() const { return inline_reason_; }
+
+  // Sends the changes that RingRegion has made to the region, if the service does not share it.
+  // Must be called after RingRegion::GiveBackMarked(), so that the service can use the chunks.
+  void SendChanges();
+  // Sends a message, after SendChanges(). If the message cannot be sent, usually because the socket
+  // is full, the next call of Serve() disconnects the client. Does nothing in state kGone.
   void Send(eh::internal::ring::MessageType type, std::uint64_t value);
 
  private:
   friend class RingServer;
+
+  void SendBytes(std::span<const std::byte> bytes);
 
   State state_ = State::kGreeting;
   std::uint64_t number_ = 0;
@@ -117,13 +131,17 @@ class RingClient {
   uid_t uid_ = 0;
   base::UniqueFd pidfd_;
   std::unique_ptr<RingRegion> region_;
+  std::unique_ptr<RingMirror> mirror_;  // null: the service shares its region
+  std::string inline_reason_;
   std::uint64_t chunk_bytes_ = 0;
+  std::uint64_t charged_bytes_ = 0;  // bytes of User::bytes that belong to this client
   std::uint64_t enabled_ = 0;
   std::uint64_t connected_at_ = 0;
   std::uint64_t second_ = 0;  // the second of CLOCK_MONOTONIC in which `messages_` were counted
   int messages_ = 0;
-  bool failed_ = false;   // a message could not be sent
-  bool is_full_ = false;  // the reason of failed_: the service does not read its messages
+  bool awaits_inline_ = false;  // was asked for an inline Hello
+  bool failed_ = false;         // a message could not be sent
+  bool is_full_ = false;        // the reason of failed_: the service does not read its messages
 };
 
 // Receives the calls that RingServer::Serve makes about its clients.
@@ -175,7 +193,7 @@ class RingServer {
   void Release(RingClient* client);
 
   std::size_t clients() const { return clients_.size(); }
-  // Number of users that have connections.
+  // Number of users that have connections, or copies of regions that are not released.
   std::size_t users() const { return users_.size(); }
   // Number of connections that the server has refused or ended for a reason of RingRefusal.
   std::uint64_t refused() const { return refusals_.count(); }
@@ -185,6 +203,12 @@ class RingServer {
   struct User {
     std::size_t clients = 0;
     std::uint64_t bytes = 0;
+  };
+  struct Received {
+    eh::internal::ring::Message message;
+    base::UniqueFd fd;                   // the first memfd that came with the message, if any
+    bool has_descriptors = false;        // whether any descriptors came with the message
+    std::span<const std::byte> payload;  // bytes after the Message, in `payload_`
   };
 
   explicit RingServer(RingServerOptions options) : options_(std::move(options)) {}
@@ -205,16 +229,15 @@ class RingServer {
   // Receives and handles messages of the client. Returns false if its connection has ended or must
   // be ended.
   bool Receive(RingClient* client, RingServerUser* user);
-  // Receives one message. Sets `*fd` to the first memfd that came with it, if any. Returns the
-  // result of recvmsg.
-  ssize_t ReceiveMessage(int socket, eh::internal::ring::Message* message, base::UniqueFd* fd);
-  bool Handle(RingClient* client, const eh::internal::ring::Message& message, base::UniqueFd fd,
-              RingServerUser* user);
+  // Receives one message. Returns the result of recvmsg.
+  ssize_t ReceiveMessage(int socket, Received* received);
+  bool Handle(RingClient* client, Received received, RingServerUser* user);
   // Records that the connection of the client is ended, and why. Returns false, so that the caller
   // can return the result from Receive().
   bool Refuse(const RingClient& client, RingRefusal reason, std::string detail = "");
-  bool Greet(RingClient* client, const eh::internal::ring::Message& hello, base::UniqueFd fd,
-             RingServerUser* user);
+  bool Greet(RingClient* client, Received hello, RingServerUser* user);
+  // Subtracts the client's bytes and connections from those of its user.
+  void Uncharge(RingClient* client, std::size_t clients, std::uint64_t bytes);
   // Counts one message of the client. Returns false if the client has sent too many messages in the
   // current second.
   bool CountMessage(RingClient* client) const;
@@ -233,8 +256,10 @@ class RingServer {
   // DropSilent() removes them.
   std::vector<std::uint64_t> greeting_;
   std::vector<base::UniqueFd> to_close_;
+  std::vector<std::byte> payload_ = std::vector<std::byte>(eh::internal::ring::kMaxPayload);
   // Number of threads that close descriptors. They may outlive the server.
   std::shared_ptr<std::atomic<int>> closers_ = std::make_shared<std::atomic<int>>(0);
+  std::uint64_t copies_bytes_ = 0;  // part of User::bytes of all users that is for copies
   bool accepts_ = true;
   RingRefusals refusals_;
 };

@@ -659,6 +659,7 @@ std::uint64_t Capture::Slack() const {
   std::uint64_t slack = base::Nanoseconds(options_.slack);
   if (perf_.defers_stacks()) slack = std::max(slack, DeferredStacks::kLongestWait);
   for (const auto& feed : streams_) slack = std::max(slack, feed->delay());
+  if (rings_ != nullptr) slack = std::max(slack, rings_->delay());
   return slack;
 }
 

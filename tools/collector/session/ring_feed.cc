@@ -27,6 +27,9 @@ using ring::MessageType;
 // Maximum number of threads of a client. A correct service has no more at a time. The events of
 // further threads are recorded as events of one unknown thread.
 constexpr std::size_t kMaxThreads = ring::kMaxWriters;
+// Maximum time from an event of an inline connection to its arrival, in ns: the service sends
+// events at least every 50 ms.
+constexpr std::uint64_t kInlineDelay = 100'000'000;
 // Minimum time between two Flush messages to a client, in ns.
 constexpr std::uint64_t kFlushEvery = 100'000'000;
 // Maximum time for which kept events wait for sessions that are about to start, in ns.
@@ -72,8 +75,9 @@ bool NeedsKernelFor(const Selector& selector) {
 
 std::string WhyServicesUseRings() {
   const char* const chosen = secure_getenv("EVENTHEADER_TRANSPORT");
-  if (chosen != nullptr && std::string_view(chosen) == "ring") {
-    return "EVENTHEADER_TRANSPORT is ring";
+  const std::string choice = chosen == nullptr ? "" : chosen;
+  if (choice == "ring" || choice == "ring-inline") {
+    return absl::StrCat("EVENTHEADER_TRANSPORT is ", choice);
   }
   const absl::StatusOr<Tracefs> tracefs = Tracefs::Find();
   if (tracefs.ok()) return tracefs->HasUserEvents() ? "" : "the kernel has no user_events";
@@ -710,6 +714,7 @@ void RingFeed::GiveBack(Client* client) {
   }
   client->marked_threads.clear();
   client->connection->region().GiveBackMarked();
+  client->connection->SendChanges();
   client->is_marked = false;
 }
 
@@ -723,6 +728,13 @@ void RingFeed::Forget(std::uint64_t number) {
   AddTo(client, &ended_);
   server_->Release(client.connection);
   clients_.erase(found);
+}
+
+std::uint64_t RingFeed::delay() const {
+  const bool any_is_inline = std::any_of(clients_.begin(), clients_.end(), [](const auto& each) {
+    return !each.second.connection->inline_reason().empty();
+  });
+  return any_is_inline ? kInlineDelay : 0;
 }
 
 bool RingFeed::IsWorthDraining() const {

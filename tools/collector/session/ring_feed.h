@@ -138,6 +138,9 @@ class RingFeed final : private RingServerUser {
   // sessions must have delivered the events and the positions.
   void GiveBack();
 
+  // Returns the maximum time from an event to its arrival, in ns. It is above 0 if services send
+  // their events over the socket. Events that arrive later are late (TraceWriter::kLateLabel).
+  std::uint64_t delay() const;
   // Returns whether Drain should be called again at once. This is so if a service has filled a
   // quarter of its chunks during the last Drain, has more events to read, or has just connected or
   // disconnected.

@@ -59,6 +59,7 @@ RingReport::Service RingFeed::Describe(Client* client, std::size_t most_tracepoi
   service.process = *client->process;
   service.connected =
       absl::Now() - (base::MonotonicNow() - absl::Nanoseconds(connection.connected_at()));
+  service.inline_reason = connection.inline_reason();
   service.ring_bytes = connection.chunk_bytes();
   service.events = client->events_read;
   service.lost = LossesOf(*client);

@@ -15,14 +15,17 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <set>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "eventheader/eh.h"
 #include "eventheader/eventheader_c.h"
@@ -804,19 +807,16 @@ bool Deny(long call) {
 
 TEST_F(RingProcessTest, ASandboxThatDeniesSystemCallsIsExplained) {
   const RingCollector collector(path_);
-  for (const long call : {SYS_memfd_create, SYS_socket, SYS_connect, SYS_sendmsg}) {
+  for (const long call : {SYS_socket, SYS_connect}) {
     SCOPED_TRACE(call);
     ServiceProcess service(path_, [&] {
       if (!Deny(call)) return kWrong;
       const Service s;
       if (s.set.status() != 0) return kWrong;
       char text[256];
-      const char* const reason = call == SYS_memfd_create
-                                     ? "ring: no memory can be shared: Operation not permitted"
-                                     : ": Operation not permitted";
       for (int i = 0; i < 10'000; ++i) {
         eh::DescribeTransport(text, sizeof(text));
-        if (std::string_view(text).find(reason) != std::string_view::npos) {
+        if (std::string_view(text).find(": Operation not permitted") != std::string_view::npos) {
           return WriteOne(s.set) == eh::WriteResult::kDisabled ? kDone : kWrong;
         }
         usleep(1000);
@@ -825,6 +825,288 @@ TEST_F(RingProcessTest, ASandboxThatDeniesSystemCallsIsExplained) {
     });
     EXPECT_EQ(service.Wait(), kDone);
   }
+}
+
+// Writes an event when the collector has connected, and waits until the test has received it.
+// Returns kDone if the transport explains with `reason` why the connection is inline.
+int RunInline(const SharedMemory& shared, std::string_view reason) {
+  const Service s;
+  if (!WaitForEnabled(s.set) || WriteOne(s.set) != eh::WriteResult::kWritten) return kWrong;
+  char text[256];
+  eh::DescribeTransport(text, sizeof(text));
+  shared[0] = 1;
+  while (shared[1] == 0) usleep(1000);
+  return std::string_view(text).ends_with(reason) ? kDone : kWrong;
+}
+
+TEST_F(RingProcessTest, SendsEventsInlineIfMemoryOrDescriptorsCannotBeShared) {
+  struct Case {
+    long denied;
+    const char* service_reason;
+    const char* collector_reason;
+  };
+  const Case cases[] = {
+      {SYS_memfd_create,
+       "; events are sent inline, because memory cannot be shared: Operation not permitted",
+       "the service cannot share memory: Operation not permitted"},
+      {SYS_sendmsg,
+       "; events are sent inline, because descriptors cannot be sent: Operation not permitted",
+       "the service cannot send descriptors: Operation not permitted"},
+      {-1, "; events are sent inline, because the collector received no descriptor",
+       "the descriptor of the service did not arrive"},
+  };
+  const RingCollector collector(path_);
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.collector_reason);
+    shared_[0] = shared_[1] = 0;
+    ServiceProcess service(path_, [&] {
+      if (each.denied >= 0 && !Deny(each.denied)) return kWrong;
+      return RunInline(shared_, each.service_reason);
+    });
+    const auto client = collector.Accept();
+    client->drops_descriptors = true;
+    client->Welcome();
+    EXPECT_EQ(client->inline_reason, each.collector_reason);
+    client->EnableAll();
+    WaitUntil([&] { return shared_[0] != 0; });
+    client->Flush();
+    client->Drain();
+    EXPECT_EQ(client->events.size(), 1u);
+    shared_[1] = 1;
+    EXPECT_EQ(service.Wait(), kDone);
+  }
+}
+
+TEST_F(RingProcessTest, AnInlineConnectionRejectsPatchesOfOtherPlaces) {
+  setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    while (shared_[0] == 0) usleep(1000);
+    return kDone;
+  });
+  // A part of the service page, a chunk that is not complete, a part of the collector page, a
+  // Patch that is cut, and a size beyond the message.
+  const ring::Patch patches[] = {{ring::kServiceOffset, 8},
+                                 {ring::kControlsOffset, 4},
+                                 {ring::kCollectorOffset, 8},
+                                 {ring::kWritersOffset + 48, 12},
+                                 {ring::kWritersOffset, ~0U}};
+  for (const ring::Patch& patch : patches) {
+    SCOPED_TRACE(patch.offset);
+    const auto client = collector.Accept();
+    client->Welcome();
+    struct {
+      ring::Message message;
+      ring::Patch patch;
+      std::uint64_t bytes[2];
+    } bad = {{ring::kMessageMagic, ring::MessageType::kPatch, 0, ring::kVersion, 0}, patch, {}};
+    ASSERT_EQ(send(client->socket(), &bad, sizeof(bad) - (patch.size <= 8 ? 8 : 0), MSG_NOSIGNAL),
+              static_cast<ssize_t>(sizeof(bad) - (patch.size <= 8 ? 8 : 0)));
+    // The service ends the connection, and connects again.
+    ASSERT_TRUE(collector.WaitForClient());
+  }
+  shared_[0] = 1;
+  EXPECT_EQ(service.Wait(), kDone);
+}
+
+TEST_F(RingProcessTest, AChildOfAnInlineServiceWithoutForkHandlersSendsNothingWhenItExits) {
+  setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    if (WriteOne(s.set) != eh::WriteResult::kWritten) return kWrong;
+    const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+    if (child == 0) exit(kDone);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != kDone) return kWrong;
+    return WriteOne(s.set) == eh::WriteResult::kWritten ? kDone : kWrong;
+  });
+  const auto client = collector.Accept();
+  client->Welcome();
+  client->EnableAll();
+  EXPECT_EQ(service.Wait(), kDone);
+  client->Drain();
+  EXPECT_EQ(client->events.size(), 2u);
+}
+
+TEST_F(RingProcessTest, AnInlineServiceSendsItsLastEventsWhenItExits) {
+  setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    // The set is never unregistered, so that only exit() sends the event.
+    const auto* const s = new Service;
+    if (!WaitForEnabled(s->set)) return kWrong;
+    if (WriteOne(s->set) != eh::WriteResult::kWritten) return kWrong;
+    exit(kDone);
+  });
+  const auto client = collector.Accept();
+  client->Welcome();
+  client->EnableAll();
+  EXPECT_EQ(service.Wait(), kDone);
+  client->Drain();
+  EXPECT_EQ(client->events.size(), 1u);
+}
+
+// Writes events of one thread until most of a chunk is used, which stays incomplete.
+bool FillMostOfAChunk(const eh::EventSet& set) {
+  eh::DynamicEvent event;
+  event.Reset("Filler");
+  event.AddField("text", std::string(500, 'x'));
+  for (int i = 0; i < 25; ++i) {
+    if (event.Write(set) != eh::WriteResult::kWritten) return false;
+  }
+  return true;
+}
+
+TEST_F(RingProcessTest, AnInlineServiceStatesAccountedEventsBeforeItSendsThemAgain) {
+  setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
+  constexpr std::size_t kWriters = 6;
+  constexpr std::size_t kEvents = kWriters * 25;
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    std::atomic<bool> failed = false;
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < kWriters; ++i) {
+      threads.emplace_back([&] {
+        failed = failed || !FillMostOfAChunk(s.set);
+        while (shared_[0] == 0) usleep(1000);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return failed ? kWrong : kDone;
+  });
+  auto first = collector.Accept();
+  first->Welcome();
+  first->EnableAll();
+  WaitUntil([&] {
+    first->Drain();
+    return first->events.size() == kEvents;
+  });
+  // The service applies the accounted numbers before it answers.
+  first->EnableAll();
+  first.reset();
+  const auto second = collector.Accept();
+  second->Welcome();
+  int patches = 0;
+  std::size_t events = 0;
+  std::uint64_t lost = 0;
+  for (ring::Message message{}; message.type != ring::MessageType::kSets;) {
+    ASSERT_TRUE(second->Receive(&message, nullptr));
+    if (message.type == ring::MessageType::kPatch) ++patches;
+    second->region().Read(
+        1 << 20, [&](const collector::RingRecord&) { return ++events > 0; },
+        [&](const collector::RingWriter&, std::uint64_t number, std::uint64_t) { lost += number; });
+  }
+  EXPECT_GE(patches, 3) << "the events fit into too few messages to test their order";
+  EXPECT_EQ(events, 0u);
+  EXPECT_EQ(lost, 0u);
+  shared_[0] = 1;
+  EXPECT_EQ(service.Wait(), kDone);
+}
+
+TEST_F(RingProcessTest, AnInlineServiceSendsANewWriterBeforeItsChunks) {
+  setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
+  setenv("EVENTHEADER_THREAD", "0", 1);
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    while (shared_[0] == 0) {
+      eh::PollTransport();
+      usleep(1000);
+    }
+    bool is_written = true;
+    std::thread([&] {
+      for (int i = 0; i < 3; ++i) is_written = is_written && FillMostOfAChunk(s.set);
+    }).join();
+    eh::PollTransport();
+    shared_[1] = 1;
+    while (shared_[2] == 0) usleep(1000);
+    while (shared_[3] == 0) {
+      eh::PollTransport();
+      usleep(1000);
+    }
+    return is_written ? kDone : kWrong;
+  });
+  auto first = collector.Accept();
+  first->Welcome();
+  first->EnableAll();
+  shared_[0] = 1;
+  WaitUntil([&] { return shared_[1] != 0; });
+  // Reads the first message that has events, frees its chunk, and ends.
+  std::size_t events = 0;
+  for (ring::Message message{}; events == 0;) {
+    ASSERT_TRUE(first->Receive(&message, nullptr));
+    first->region().Read(
+        1 << 20, [&](const collector::RingRecord&) { return ++events > 0; },
+        [&](const collector::RingWriter&, std::uint64_t, std::uint64_t) { ADD_FAILURE(); });
+  }
+  EXPECT_LT(events, 75u) << "all events fit into a message";
+  first->region().GiveBack();
+  first->SendChanges();
+  first.reset();
+  shared_[2] = 1;
+  const auto second = collector.Accept();
+  second->Welcome();
+  second->EnableAll();
+  second->Drain();
+  EXPECT_EQ(events + second->events.size(), 75u);
+  for (const auto& [ordinal, lost] : second->lost) EXPECT_EQ(lost, 0u);
+  shared_[3] = 1;
+  EXPECT_EQ(service.Wait(), kDone);
+}
+
+TEST_F(RingProcessTest, AnInlineServiceReadsTheLastMessagesOfACollectorThatHasEnded) {
+  setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
+  setenv("EVENTHEADER_THREAD", "0", 1);
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    while (eh::PollTransport() != eh::TransportState::kRingConnected || !s.set.enabled()) {
+      usleep(1000);
+    }
+    for (int i = 0; i < 10; ++i) {
+      if (WriteOne(s.set) != eh::WriteResult::kWritten) return kWrong;
+    }
+    while (shared_[0] == 0) {
+      eh::PollTransport();
+      usleep(1000);
+    }
+    // Stays unread when the collector closes its socket.
+    if (WriteOne(s.set, "Last") != eh::WriteResult::kWritten) return kWrong;
+    eh::PollTransport();
+    shared_[1] = 1;
+    while (shared_[2] == 0) usleep(1000);
+    while (shared_[3] == 0) {
+      eh::PollTransport();
+      usleep(1000);
+    }
+    return kDone;
+  });
+  auto first = collector.Accept();
+  first->Welcome();
+  first->EnableAll();
+  WaitUntil([&] {
+    first->Drain(/*give_back=*/false);
+    return first->events.size() == 10;
+  });
+  shared_[0] = 1;
+  WaitUntil([&] { return shared_[1] != 0; });
+  first->region().GiveBack();
+  first->SendChanges();
+  first.reset();
+  shared_[2] = 1;
+  const auto second = collector.Accept();
+  second->Welcome();
+  second->EnableAll();
+  second->Drain();
+  EXPECT_EQ(second->events.size(), 1u);
+  shared_[3] = 1;
+  EXPECT_EQ(service.Wait(), kDone);
 }
 
 // Sanitizers need more addresses than this test leaves.
