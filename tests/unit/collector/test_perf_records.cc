@@ -287,10 +287,10 @@ TEST(PerfRecords, SamplesMayHaveACopyOfTheStack) {
         const std::string record =
             StackSample({kKernelMark, 1}, 2, absl::StrCat(part, transaction, cgroup), raw);
         ASSERT_TRUE(ParseSample(View(record), &sample));
-        EXPECT_TRUE(sample.has_copy);
-        EXPECT_EQ(sample.has_64_bits, part == copy);
-        EXPECT_EQ(sample.user_registers.size(), part == copy ? registers.size() : 0);
-        EXPECT_EQ(sample.user_stack.size(), part == copy ? 24u : 0u);
+        ASSERT_TRUE(sample.copy);
+        EXPECT_EQ(sample.copy->has_64_bits, part == copy);
+        EXPECT_EQ(sample.copy->registers.size(), part == copy ? registers.size() : 0);
+        EXPECT_EQ(sample.copy->stack.size(), part == copy ? 24u : 0u);
         EXPECT_EQ(sample.kind, transaction.empty() ? SampleRecord::Kind::kEvent
                                                    : SampleRecord::Kind::kSwitchOut);
         EXPECT_EQ(sample.cgroup, cgroup.empty() ? 0u : 7u);
@@ -310,7 +310,7 @@ TEST(PerfRecords, ACopyMustFitItsSample) {
         Number(2) + registers + Number(12) + std::string(12, '\0') + Number(0) + "\0\0\0\0"s}) {
     SampleRecord sample;
     EXPECT_FALSE(ParseStackSample(View(StackSample({kKernelMark, 1}, 2, end)), &sample));
-    EXPECT_FALSE(sample.has_copy);
+    EXPECT_FALSE(sample.copy);
     EXPECT_EQ(sample.kind, SampleRecord::Kind::kEvent);
   }
 }

@@ -152,9 +152,7 @@ struct Sample {
     }
     record.pid = captured.state.pid;
     record.tid = 7;
-    record.has_copy = record.has_64_bits = true;
-    record.user_registers = std::as_bytes(std::span(registers));
-    record.user_stack = captured.stack;
+    record.copy = {std::as_bytes(std::span(registers)), captured.stack, /*has_64_bits=*/true};
     record.stack = std::as_bytes(std::span(kernel));
   }
   std::vector<std::uint64_t> registers;
@@ -231,7 +229,7 @@ TEST(StackUnwinder, LeavesSamplesOfTheKernelUnchanged) {
   auto unwinder = StackUnwinder::Start(kMaxFrames);
   ASSERT_TRUE(unwinder.ok());
   SampleRecord record;
-  record.has_copy = true;
+  record.copy.emplace();
   EXPECT_TRUE((*unwinder)->Begin(0, record, 1, OwnCode));
   EXPECT_EQ((*unwinder)->FindOldest(), StackUnwinder::kNone);
   (*unwinder)->Complete(0, &record, 1);

@@ -230,8 +230,9 @@ void SampleConverter::ForgetRecent() {
   }
 }
 
-void SampleConverter::Begin(Tracepoint* tracepoint, const SampleRecord& sample,
-                            std::uint64_t timestamp) {
+[[gnu::always_inline]] inline void SampleConverter::Begin(Tracepoint* tracepoint,
+                                                          const SampleRecord& sample,
+                                                          std::uint64_t timestamp) {
   current_.tracepoint = tracepoint;
   if (event_.own_labels != nullptr) [[unlikely]]
     labels_ = nettrace::Labels();

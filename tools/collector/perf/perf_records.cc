@@ -53,9 +53,10 @@ bool ParseCopy(std::span<const std::byte>* rest, SampleRecord* sample) {
   const auto abi = Load<std::uint64_t>(*rest, 0);
   *rest = rest->subspan(8);
   if (abi > PERF_SAMPLE_REGS_ABI_64) return false;
+  SampleRecord::Copy copy;
   if (abi != PERF_SAMPLE_REGS_ABI_NONE) {
     if (rest->size() < kRegistersSize + 8) return false;
-    sample->user_registers = rest->first(kRegistersSize);
+    copy.registers = rest->first(kRegistersSize);
     *rest = rest->subspan(kRegistersSize);
   }
   const auto size = Load<std::uint64_t>(*rest, 0);
@@ -65,11 +66,11 @@ bool ParseCopy(std::span<const std::byte>* rest, SampleRecord* sample) {
     const auto room = static_cast<std::size_t>(size);
     const auto copied = Load<std::uint64_t>(*rest, room);
     if (copied > size) return false;
-    sample->user_stack = rest->first(static_cast<std::size_t>(copied));
+    copy.stack = rest->first(static_cast<std::size_t>(copied));
     *rest = rest->subspan(room + 8);
   }
-  sample->has_copy = true;
-  sample->has_64_bits = abi == PERF_SAMPLE_REGS_ABI_64;
+  copy.has_64_bits = abi == PERF_SAMPLE_REGS_ABI_64;
+  sample->copy = copy;
   return true;
 }
 

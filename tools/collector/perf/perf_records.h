@@ -37,6 +37,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -138,16 +139,17 @@ struct SampleRecord {
   // kDeferredMark and a cookie, which DeferredStacks::Join replaces.
   std::span<const std::byte> stack;
   bool lacks_user_frames = false;  // the user part was deferred and has not arrived
-  // Whether the sample has a copy of the user stack instead of the user part of `stack`.
-  bool has_copy = false;
   // Whether the stack may have more frames than `stack`, for another reason than the maximum number
   // of frames.
   bool is_cut = false;
-  // The registers of user space in the order of kUserRegisters, each a u64, and the bytes from the
-  // stack pointer on. Empty for threads of the kernel.
-  std::span<const std::byte> user_registers;
-  std::span<const std::byte> user_stack;
-  bool has_64_bits = false;  // whether the thread executes 64-bit code in user space
+  // The registers and the stack of user space. Both are empty for threads of the kernel.
+  struct Copy {
+    std::span<const std::byte> registers;  // in the order of kUserRegisters, each a u64
+    std::span<const std::byte> stack;      // the bytes from the stack pointer on
+    bool has_64_bits = false;              // whether the thread executes 64-bit code
+  };
+  // What the sample has instead of the user part of `stack`; nullopt if there is no copy.
+  std::optional<Copy> copy;
 };
 // Parses a sample that may have a stack. Returns false if it has none.
 bool ParseStackSample(const PerfRecord& record, SampleRecord* sample);

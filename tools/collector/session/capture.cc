@@ -519,7 +519,7 @@ std::uint64_t Capture::BeginToUnwind() {
     perf_.rings().PeekOf(cpu, [&](const PerfRecord& record) {
       SampleRecord sample;
       const std::uint64_t timestamp = record.timestamp;
-      if (!ParseSample(record, &sample) || !sample.has_copy) return;
+      if (!ParseSample(record, &sample) || !sample.copy) return;
       const auto take = [&] { return code->TakeSnapshot(sample.pid, timestamp); };
       if (!unwinder_->Begin(cpu, sample, timestamp, take)) oldest = std::min(oldest, timestamp);
     });
@@ -755,7 +755,7 @@ void Capture::DrainSamples(std::uint64_t limit) {
       limit,
       [this](std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
         // A process may write an event that looks like a copy of a stack, also if none is recorded.
-        if (sample.has_copy && unwinder_ != nullptr) [[unlikely]] {
+        if (sample.copy && unwinder_ != nullptr) [[unlikely]] {
           SampleRecord complete = sample;
           unwinder_->Complete(cpu, &complete, timestamp);
           WriteSample(cpu, complete, timestamp);

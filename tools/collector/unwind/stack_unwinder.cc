@@ -103,24 +103,24 @@ ThreadState StackUnwinder::StateOf(const SampleRecord& sample, std::uint64_t tim
   state.timestamp = timestamp;
   for (std::size_t i = 0; i < kUserRegisters.size(); ++i) {
     state.registers[kUserRegisters[i]] =
-        internal::Load<std::uint64_t>(sample.user_registers, i * sizeof(std::uint64_t));
+        internal::Load<std::uint64_t>(sample.copy->registers, i * sizeof(std::uint64_t));
   }
   return state;
 }
 
 bool StackUnwinder::Begin(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp,
                           absl::FunctionRef<std::shared_ptr<const CodeSnapshot>()> code) {
-  if (!sample.has_copy || sample.user_registers.empty()) return true;
+  if (!sample.copy || sample.copy->registers.empty()) return true;
   const Key key(cpu, timestamp, sample.tid);
   if (jobs_.contains(key)) return true;
-  if (jobs_.size() >= limits_.samples || bytes_ + sample.user_stack.size() > limits_.bytes) {
+  if (jobs_.size() >= limits_.samples || bytes_ + sample.copy->stack.size() > limits_.bytes) {
     return false;
   }
   auto job = std::make_shared<Job>();
-  job->copy.assign(sample.user_stack.begin(), sample.user_stack.end());
+  job->copy.assign(sample.copy->stack.begin(), sample.copy->stack.end());
   job->state = StateOf(sample, timestamp);
   job->state.stack = job->copy;
-  job->has_64_bits = sample.has_64_bits;
+  job->has_64_bits = sample.copy->has_64_bits;
   job->code = code();
   bytes_ += job->copy.size();
   jobs_.emplace(key, job);
@@ -147,7 +147,7 @@ void StackUnwinder::GiveUp(std::uint64_t limit) {
 }
 
 void StackUnwinder::Complete(std::size_t cpu, SampleRecord* sample, std::uint64_t timestamp) {
-  if (!sample->has_copy || sample->user_registers.empty()) return;
+  if (!sample->copy || sample->copy->registers.empty()) return;
   std::shared_ptr<Job> job;
   if (const auto found = jobs_.find(Key(cpu, timestamp, sample->tid)); found != jobs_.end()) {
     job = std::move(found->second);
