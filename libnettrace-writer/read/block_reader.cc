@@ -212,7 +212,7 @@ absl::Status BlockReader::ReadLegacyHeader() {
     const auto min_reader_version = reader.Number<std::uint32_t>();
     if (version < 4 || min_reader_version > kNewestLegacyVersion) {
       return absl::UnimplementedError(
-          absl::StrCat("the file begins like NetTrace V4 or V5, but needs a reader of version ",
+          absl::StrCat("the file begins like NetTrace V4 or V5, but states version ",
                        std::max(version, min_reader_version),
                        "; it is damaged, or of a version that cannot be read"));
     }

@@ -63,7 +63,7 @@ def record(args, program):
 
 
 def comparable(event, is_theirs):
-    """Returns what both files must have of an event."""
+    """Returns the members of an event that must be equal in both files."""
     keywords = int(event["keywords"], 0) if isinstance(event["keywords"], str) else event["keywords"]
     payload = recorded.with_ticks(event["payload"]) if event["provider"] in PROVIDERS[:2] else event["payload"]
     return {"name": event["name"], "id": event["id"], "version": event["version"], "level": event["level"],

@@ -115,8 +115,8 @@ def check_recorded(args):
         print("kernel tracepoints are not recorded: that needs root and tracefs")
         return True
     files = [args.out / "kernel.nettrace", args.out / "small-ring.nettrace"]
-    # Tracepoints with tens of thousands of events are in the second recording, which loses most of them: babeltrace2's
-    # module is slow.
+    # The second recording has the tracepoints with tens of thousands of events. Its small ring loses most of them, because
+    # babeltrace2's module would read all of them too slowly.
     many = {"raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "kmem:kmalloc"}
     tracepoints = [[name for name in recorded_test.KERNEL_TRACEPOINTS if name not in many], sorted(many)]
     load_command = [sys.executable, workload.__file__, args.out, args.out / "times"]

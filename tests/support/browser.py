@@ -49,7 +49,7 @@ SIGHTS = (((1, 0, 0), (0, 1, 0), (0, 0, 1)),
 
 
 def colour_distance(one, other):
-    """Returns the distance of two colours such as #105be1, for those to whom they look most alike."""
+    """Returns the distance of two colours such as #105be1, with the kind of sight in SIGHTS that makes them look most alike."""
     def linear(colour):
         parts = (int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5))
         return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]

@@ -889,8 +889,8 @@ int Record(const RecordArguments& arguments) {
 }
 
 void AddTargets(CLI::App* record, RecordArguments* arguments) {
-  CLI::Option* pid = record->add_option("--pid", arguments->pids,
-                                        "Record only events of these processes, e.g. 12 or 12,345");
+  CLI::Option* pid = record->add_option(
+      "--pid", arguments->pids, "Record only events of these processes, e.g. 12 or 12,34,56");
   CLI::Option* tid =
       record->add_option("--tid", arguments->tids, "Record only events of these threads");
   CLI::Option* cgroup = record->add_option(

@@ -279,9 +279,10 @@ absl::Status Daemon::Reload() {
     Log(LOG_INFO, "the settings have been reloaded");
   } else {
     Log(LOG_ERR,
-        absl::StrCat(is_wrong ? "invalid settings; the sessions of these files stay as they were: "
-                              : "the settings have been reloaded, except for sessions that hang: ",
-                     status.message()),
+        absl::StrCat(
+            is_wrong ? "invalid settings; the sessions of the files named here stay as they were: "
+                     : "the settings have been reloaded, except for sessions that hang: ",
+            status.message()),
         {{"ERROR", std::string(status.message())}});
   }
   const std::lock_guard lock(mutex_);

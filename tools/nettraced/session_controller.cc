@@ -359,7 +359,7 @@ void SessionController::AnswerTrigger() {
   if (snapshot_limit_.Take(base::MonotonicNow())) {
     snapshot_at_ = base::MonotonicNow() + settings_.flight.after;
     refusal_logged_ = false;
-    LogMessage(LOG_NOTICE, absl::StrCat("writes a snapshot for its trigger: ", text));
+    LogMessage(LOG_NOTICE, absl::StrCat("will write a snapshot for the trigger: ", text));
     return;
   }
   {
@@ -491,7 +491,8 @@ absl::Status SessionController::Begin() {
     return status.ok() ? session->capture->status() : status;
   }
   if (session->dotnet != nullptr && !session->dotnet->why_only_streams().ok()) {
-    LogMessage(LOG_INFO, "records .NET by EventPipe", session->dotnet->why_only_streams());
+    LogMessage(LOG_INFO, "the events of .NET come through EventPipe, without stacks",
+               session->dotnet->why_only_streams());
   }
   lost_logged_ = 0;
   const std::lock_guard lock(mutex_);

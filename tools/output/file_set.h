@@ -24,9 +24,10 @@ namespace output {
 
 // Holds the state of a session's files on disk, for the status of the session.
 struct FilesState {
-  std::string current_file;      // path of the file that is being written; "" if there is none
-  std::uint64_t files = 0;       // complete files, including those of earlier runs
-  std::uint64_t file_bytes = 0;  // bytes of all files, in whole blocks; keep_bytes limits them
+  std::string current_file;  // path of the file that is being written; "" if there is none
+  std::uint64_t files = 0;   // complete files, including those of earlier runs
+  // Bytes of all files, each rounded up to blocks of the file system. keep_bytes limits them.
+  std::uint64_t file_bytes = 0;
   std::uint64_t bytes = 0;      // bytes written since the start, including prologues and end blocks
   std::uint64_t deleted = 0;    // files deleted since the start, to keep the limits of KeptFiles
   std::uint64_t discarded = 0;  // bytes that were discarded and are in no file

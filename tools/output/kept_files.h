@@ -47,7 +47,8 @@ class KeptFiles {
   // Adds a file of `bytes` bytes that has just been completed.
   void Add(const FileNames::Name& name, std::uint64_t bytes);
   std::uint64_t files() const { return files_.size(); }  // complete files
-  // Bytes of complete files and strays, in whole blocks.
+  // Bytes of complete files and strays. The size of each is rounded up to blocks of the file
+  // system.
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t deleted() const { return deleted_; }  // complete files deleted so far
   // Returns the files of the kind kComplete, the oldest first, without unreadable files.

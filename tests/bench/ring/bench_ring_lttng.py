@@ -104,7 +104,7 @@ def by_rings(args, threads, home):
         collector.communicate()
     summary = json.loads(out)
     if summary["events"] + summary["lost"] != BURSTS * EVENTS:
-        raise BenchError(f"rings: {summary['events']} events recorded, {summary['lost']} lost")
+        raise BenchError(f"rings: {summary['events']} events recorded and {summary['lost']} lost; {BURSTS * EVENTS} written")
     size = file.stat().st_size
     file.unlink()
     if summary["lost"] != 0:

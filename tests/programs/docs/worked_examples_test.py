@@ -36,7 +36,7 @@ def example(document):
         if not line.strip():
             continue
         row = ROW.match(line)
-        assert row, f"{document}: no row of an example: {line}"
+        assert row, f"{document}: not a row with offset, size, bytes and meaning: {line}"
         offset, size, written = int(row[1]), int(row[2]), parse_bytes(row[3])
         assert offset == len(result), f"{document}: the offset is {len(result)}: {line}"
         assert size == len(written), f"{document}: the size is {len(written)}: {line}"

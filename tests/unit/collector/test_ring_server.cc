@@ -116,7 +116,8 @@ class Connection {
     const ssize_t got = recv(socket_.get(), message, size, 0);
     return got < 0 ? 0 : static_cast<std::size_t>(got);
   }
-  // Returns whether the collector has ended the connection. Messages must have been taken.
+  // Returns whether the collector has ended the connection. Returns false while a message waits, so
+  // the caller must take all messages before.
   bool HasEnded() const {
     Message message;
     const ssize_t got = recv(socket_.get(), &message, sizeof message, MSG_PEEK);

@@ -793,7 +793,7 @@ TEST_F(SampleConversionTest, AlternatingActivitiesBelongToTheirEvents) {
                                    {1, 2, 5}, {2, 1, 4}, {2, 0, 4}};
   std::uint64_t time = 10;
   for (int interval = 0; interval < 3; ++interval) {
-    // Each interval begins with other label lists.
+    // Each interval begins at another entry of `events`, and so with another label list.
     for (std::size_t i = 0; i < 2 * events.size(); ++i) {
       const Ids& ids = events[(i + static_cast<std::size_t>(interval)) % events.size()];
       Write(InActivity(ids.activity, ids.related, ids.level), ++time);

@@ -19,7 +19,7 @@ struct PayloadOp {
     kZText,     // code units of `size` bytes up to a zero unit
     kText,      // a u16 count and that number of code units of `size` bytes
     kUnits,     // `count` code units of `size` bytes
-    kNullable,  // a u16 count and that number of bytes; none if the value is null
+    kNullable,  // a u16 count and that number of bytes; a count of 0 is a null value
     kStruct,    // the `children` operations that follow this one
   };
   enum class Output : std::uint8_t {

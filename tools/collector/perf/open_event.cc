@@ -44,7 +44,8 @@ perf_event_attr BaseAttributes(std::size_t ring_size) {
 }
 
 absl::Status LossesAreNotCounted() {
-  return absl::UnimplementedError("this kernel does not count losses per event (before 6.0)");
+  return absl::UnimplementedError(
+      "this kernel is older than 6.0, and does not count losses per event");
 }
 
 // Sets a bit of the flags that follow attr.read_format. Older headers lack names for the last ones.

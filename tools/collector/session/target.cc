@@ -133,7 +133,7 @@ absl::StatusOr<std::vector<pid_t>> ParseIds(std::string_view text) {
         !absl::SimpleAtoi(part, &id) || id <= 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", absl::string_view(text.data(), text.size()),
-                       "': invalid list of ids; examples: 12 or 12,345"));
+                       "': invalid list of ids; examples: 12 or 12,34,56"));
     }
     if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
   }

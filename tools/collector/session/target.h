@@ -31,7 +31,7 @@ struct TargetSelection {
   bool follow = false;
 };
 
-// Parses ids above 0, such as "12,345", and removes duplicates. Fails with InvalidArgument if the
+// Parses ids above 0, such as "12,34,56", and removes duplicates. Fails with InvalidArgument if the
 // text has another form.
 absl::StatusOr<std::vector<pid_t>> ParseIds(std::string_view text);
 
