@@ -12,6 +12,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -984,6 +985,43 @@ TEST_F(RingFeedTest, RecordsAnEventFromBeforeTheSessionThatIsCommittedLate) {
   const SessionSummary summary = Stop(session);
   EXPECT_EQ(summary.events, 1U);
   EXPECT_EQ(summary.late, 1U);
+}
+
+// Late events have later times in the file than their own. Losses between them end no earlier.
+TEST_F(RingFeedTest, ReportsLossesBetweenLateEventsUntilTheirTimeInTheFile) {
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file, absl::Milliseconds(10));
+  HandmadeService service(socket());
+  ASSERT_TRUE(capture_->Poll(absl::Milliseconds(20)).ok());
+  const std::uint64_t time = SessionClockNow();
+  service.Put(1, 1, time);
+  const absl::Time end = absl::Now() + absl::Milliseconds(100);
+  PollUntil([end] { return absl::Now() >= end; });  // The interval of the event ends.
+  service.Put(1, 1, time + 1, 0, 0, /*number=*/5);
+  service.Put(1, 1, time + 2, 0, 0, /*number=*/10);
+  PollUntil([&] { return session->events() == 3; });
+  const SessionSummary summary = Stop(session);
+  EXPECT_EQ(summary.late, 2U);
+  EXPECT_EQ(summary.lost, 8U);
+
+  std::int64_t last = 0;
+  std::optional<trace::AccountEvent> losses;
+  const auto reader = file.Read();
+  using Step = nettrace::Reader::Step;
+  for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+    if (step != Step::kEvent) continue;
+    const nettrace::Event& event = reader->event();
+    if (event.metadata->name == "Number") {
+      last = absl::ToUnixNanos(reader->TimeOf(event.timestamp));
+    } else if (trace::IsAccount(event)) {
+      const auto account = trace::ParseAccount(event);
+      if (account && account->kind == trace::AccountEvent::Kind::kEventsLost) losses = account;
+    }
+  }
+  ASSERT_TRUE(losses);
+  EXPECT_EQ(losses->count, 8U);
+  EXPECT_GE(static_cast<std::int64_t>(losses->until), last);
 }
 
 }  // namespace

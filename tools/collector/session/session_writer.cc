@@ -151,12 +151,13 @@ void SessionWriter::LoseOfRing(std::size_t cpu, std::string_view name, std::uint
   if (is_kept) until = std::max(until, first_);
   if (until - first_ >= length_) return;
   Losses& losses = losses_[cpu];
-  if (losses.of_ring == 0) losses.after = std::max(first_, trace_->last_timestamp(cpu));
-  losses.name = name;
-  losses.of_ring += count;
   // The last event before the losses may have been late, and have a later time in the file than
   // `until`.
-  losses.until = std::max(until, losses.after);
+  const std::uint64_t after = std::max(first_, trace_->last_timestamp(cpu));
+  if (losses.of_ring == 0) losses.after = after;
+  losses.name = name;
+  losses.of_ring += count;
+  losses.until = std::max(until, after);
   losses.accounted += count;
   trace_->SetRingNumber(cpu, number);
   AddLost(cpu, count);
