@@ -81,7 +81,7 @@ def convert(command, source):
 
 
 def keep_code_whole(body):
-    """Marks the code in text that is short enough to fit on one line."""
+    """Marks short code in the text, which a browser must not break into lines."""
     for parent in body.iter():
         for code in parent.findall("code") if parent.tag != "pre" else ():
             if "class" not in code.attrib and len("".join(code.itertext())) <= WHOLE_CODE:
@@ -140,7 +140,7 @@ def lexer_of(language):
 
 
 def read_markdown(page):
-    """Converts with the program that follows GitHub's rules."""
+    """Converts a document with cmark-gfm, which follows GitHub's rules."""
     page.body = convert(["cmark-gfm", "--extension", "table", "--github-pre-lang"], page.source)
     taken = {}
     for element in page.body.iter():
@@ -173,7 +173,7 @@ def drop_empty_heads(body):
 
 
 def read_manual(page):
-    """Converts with mandoc. The sections of the manual page become headings below the page's name."""
+    """Converts a manual page with mandoc. Its sections become headings below the page's name."""
     page.body = convert(["mandoc", "-T", "html", "-O", "fragment,man=%N.%S"], page.source)
     name, section = posixpath.basename(page.source).rsplit(".", 1)
     for table in page.body.findall("table"):  # the page's header and footer
@@ -228,8 +228,8 @@ def link_pages(page, pages):
 
 
 def find_pictures(page):
-    """Returns the pictures below docs/ that a page shows, by their paths in the repository, and links to their places
-    on the site."""
+    """Returns the paths, in the repository, of the pictures that a page shows. Replaces their addresses in the page by
+    their places on the site."""
     pictures = set()
     for image in page.body.iter("img"):
         source = posixpath.normpath(posixpath.join(posixpath.dirname(page.source), image.get("src")))
@@ -384,7 +384,7 @@ def make_site(output):
             read_source(page)
     for page in pages.values():
         if page.source.startswith("docs/man/"):
-            # mandoc's links contain the names of manual pages.
+            # Links to manual pages become file names, which link_pages resolves like links in Markdown.
             for link in page.body.iter("a"):
                 if link.get("class") == "Xr":
                     link.set("href", posixpath.basename(link.get("href")))

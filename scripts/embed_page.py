@@ -41,7 +41,7 @@ def main():
     script = '"use strict";\n(() => {\n' + "".join(scripts) + "})();\n"
     # An HTML parser would end the style or script at this text.
     if "</style" in style or "</script" in script or "<!--" in script:
-        raise SystemExit("embed_page.py: the style or the script contains its own end tag")
+        raise SystemExit("embed_page.py: the style must not contain </style, and the script neither </script nor <!--")
     known = {"style": style, "script": script, "style-hash": hash_of(style), "script-hash": hash_of(script)}
     parts = re.split(r"\{\{([a-z-]+)\}\}", page)
     texts, slots = [parts[0]], []

@@ -86,7 +86,7 @@ def lines_of(text, word):
 
 
 def read_boxes(text):
-    """The boxes by their names. All boxes of a row have the height of the largest."""
+    """Returns the boxes by their names. All boxes of a row have the height of the largest."""
     found = {}
     for line in lines_of(text, "box"):
         match = re.fullmatch(r"box (\w+) (\d+) (\d+) (\d+): (.+)", line)
@@ -124,7 +124,7 @@ def draw_text(x, y, text, kind):
 
 
 def draw_arrow(source, target, label, line):
-    """Arrows to the right leave from the upper half of a box, those to the left from the lower half."""
+    """Returns the shapes of an arrow. Arrows to the right are in the upper half of a box, arrows to the left in the lower."""
     if source.top == target.top and source.left != target.left:
         right = source.left < target.left
         y = source.top + source.height * (1 if right else 2) // 3

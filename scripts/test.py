@@ -64,7 +64,7 @@ def run_suite(run, suite):
 
 
 def run_all(run, chosen):
-    """Runs suites one after the other, but those of several lanes at the same time. Returns their cases."""
+    """Runs suites one after the other, except that suites of different lanes run at the same time. Returns their cases."""
     cases = []
     for group in suites.in_lanes(chosen):
         cases += itertools.chain(*processes.in_parallel(

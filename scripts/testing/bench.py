@@ -54,7 +54,7 @@ def run(build, benchmark):
             raise BenchmarkError(f"exit status {done.returncode}; its output:\n{done.stdout}{messages.read()}")
     results = [_parse(line) for line in done.stdout.splitlines()]
     if not results:
-        raise BenchmarkError("gave no result")
+        raise BenchmarkError("the benchmark printed no results")
     return results
 
 
@@ -62,7 +62,7 @@ def _parse(line):
     try:
         result = json.loads(line)
     except json.JSONDecodeError as error:
-        raise BenchmarkError(f"not JSON: {line!r}: {error}") from None
+        raise BenchmarkError(f"expected a line of JSON: {line!r}: {error}") from None
     if not isinstance(result, dict) or not KEYS <= result.keys():
-        raise BenchmarkError(f"lacks one of {sorted(KEYS)}: {line!r}")
+        raise BenchmarkError(f"expected an object with the keys {sorted(KEYS)}: {line!r}")
     return result

@@ -33,6 +33,6 @@ def totals(cases):
 
 
 def indented(text, width=400):
-    """Indents and shortens lines for people: the command line of a linker need not be shown to its end."""
+    """Indents lines, and cuts long lines, such as the command line of a linker."""
     lines = (line if len(line) <= width else line[:width] + " [...]" for line in text.rstrip().splitlines())
     return "\n".join("    " + line for line in lines)

@@ -50,8 +50,8 @@ class Configuration:
         self._configured = False
         self._compiler = compiler
         # Debug information has line numbers only: the rest would add a quarter to the compile time. A unity file
-        # includes sources by absolute paths. Without the prefix map, __FILE__ would contain them, and object files of
-        # tests would differ between checkouts, so that ccache could not share them.
+        # includes sources by absolute paths. Without the prefix map, __FILE__ would contain these paths, and object
+        # files of tests would differ between checkouts, so that ccache could not share them.
         arguments = ["-g1", f"-fmacro-prefix-map={self.folder}/../="]
         self._options = ["-Dtests=true", "-Dwerror=true", f"-Dc_args={arguments}", f"-Dcpp_args={arguments}", *UNITY,
                          *options]
@@ -98,7 +98,7 @@ class Configuration:
         return json.loads((self.folder / f"meson-info/intro-{what}.json").read_text())
 
     def _ninja(self, targets):
-        # Not to stdout, which may carry results.
+        # Prints to stderr, because results may be on stdout.
         print(f"   building {self.folder.name}", file=sys.stderr)
         before = times.read_ninja_log(self.folder)
         try:

@@ -44,9 +44,9 @@ NAMESPACES = re.compile(rb"^(?:inline )?namespace ([a-z_:]+) \{", re.MULTILINE)
 # Braces at the end of a source, which close its namespaces.
 LAST_BRACES = re.compile(rb"[}\s]*\Z")
 full = False
-# Only with `full`.
+# Checks of clang-tidy that run only if `full` is set.
 SLOW_CHECKS = "clang-analyzer-*", "performance-unnecessary-value-param", "bugprone-reserved-identifier"
-# Sources that clang-tidy reads as one have #include lines for .cc files.
+# A check that is off for groups: the file of a group includes .cc files.
 NOT_FOR_GROUPS = "bugprone-suspicious-include"
 GROUP_SIZE = 8
 SUFFIXES = (".cc", ".c", ".h")
@@ -63,7 +63,7 @@ def run(prefix):
 
 
 def _tracked(*patterns):
-    """Returns the project's files of a kind, including files that are new and not committed yet."""
+    """Returns the project's files that match a pattern, including new files that are not committed yet."""
     listed = _git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns)
     return sorted(name for name in set(listed.split("\0")) if name and (REPOSITORY / name).is_file())
 
@@ -118,7 +118,7 @@ def _compiled_files(prefix):
     refused = [name for name in _tracked() if not any(fnmatch.fnmatch(name, pattern) for pattern in allowed)
                and (REPOSITORY / name).read_bytes()[:4] == b"\x7fELF"]
     name = f"{prefix}/compiled files"
-    return case.failed(name, f"name them in {OVERRIDES}: {' '.join(refused)}") if refused else case.passed(name)
+    return case.failed(name, f"name these files in {OVERRIDES}: {' '.join(refused)}") if refused else case.passed(name)
 
 
 def _alone(prefix, commands):
@@ -141,7 +141,8 @@ def _alone(prefix, commands):
 
 
 def _tidy(prefix, commands):
-    # Without this, clang-tidy would check a file once for every program that it is compiled into.
+    # The compile_commands.json of this folder has each source once. With that of the build, clang-tidy would read a source
+    # once for every program that it is compiled into.
     folder = configuration.LINT.folder / "tidy"
     shutil.rmtree(folder, ignore_errors=True)
     # clang-tidy uses the settings in the nearest folder above a file. A group is in the same folder below `folder` as its
@@ -167,7 +168,7 @@ def _tidy(prefix, commands):
 
 @dataclasses.dataclass
 class Group:
-    """Sources that clang-tidy reads as one, and the entry of compile_commands.json for that."""
+    """Sources that clang-tidy reads as one source, and the entry of that source in compile_commands.json."""
     sources: list
     entry: dict
 
@@ -230,8 +231,8 @@ def _differing(base, code):
 
 
 def _touched():
-    """Returns the sources in which recent commits or the work tree have changed more than comments, and the sources that
-    include such a header. Returns all files if no commit is older."""
+    """Returns the sources and headers in which recent commits or the work tree have changed more than comments, and the
+    sources that include such a header. Returns all files if no commit is older."""
     base = _base()
     if not base:
         return set(_tracked())
@@ -264,7 +265,7 @@ def _former_names(base):
 
 
 def _namespaces(base):
-    """Returns a pattern of the qualifiers that name the project's namespaces, now or in the commit."""
+    """Returns a pattern of the qualifiers that name the project's namespaces, in the work tree or in the commit `base`."""
     names = set()
     for place in ([base], []):
         listed = subprocess.run(["git", "-c", "safe.directory=*", "grep", "-h", "-E", "^(inline )?namespace [a-z_:]+ ", *place,
@@ -282,7 +283,7 @@ def _includes():
 
 def _readers_of(headers, chosen):
     """Returns a source for each header, through which clang-tidy reads the header: the source of the same name, else one
-    of `chosen` that includes it, else any other that does. A header that no source includes directly has none."""
+    of `chosen` that includes it, else any other source that does. A header that no source includes directly has none."""
     includes = _includes()
     readers = set()
     for header in sorted(headers):

@@ -45,7 +45,7 @@ class Text(typing.NamedTuple):
     kind: str
     content: str
     starts: list  # Offsets in `content` at which a line of the file begins.
-    lines: list  # The number of each of those lines.
+    lines: list  # The number of each line in `starts`.
 
 
 class Match(typing.NamedTuple):
@@ -242,7 +242,7 @@ _MESON_TOKEN = re.compile(r"""
 
 
 def _script_texts(source, grammar):
-    """The comments of a shell script, without its here-documents, or of a file of Meson."""
+    """Returns the comments of a shell script, without its here-documents, or of a file of Meson."""
     comments, position, pending = [], 0, []
     while position < len(source):
         token = grammar.match(source, position)
@@ -263,7 +263,7 @@ def _script_texts(source, grammar):
 
 
 def _markdown_texts(source):
-    """Paragraphs, headings, entries of lists and cells of tables, without code."""
+    """Returns paragraphs, headings, entries of lists and cells of tables, without code."""
     builder = _Builder()
     fence, blank = None, True
     builder.begin(DOCUMENT)
@@ -304,7 +304,7 @@ _MDOC_INLINE = _MDOC_CODE | _MDOC_TEXT | {"Dc", "Pc", "Oc", "Xo", "Xc", "Ap"}
 
 
 def _mdoc_arguments(arguments):
-    """The words of a macro line that are text."""
+    """Returns the words of a macro line that are text."""
     words, code = [], False
     for quoted, bare in re.findall(r'"([^"]*)"|(\S+)', arguments):
         if bare in _MDOC_INLINE:
@@ -317,7 +317,7 @@ def _mdoc_arguments(arguments):
 
 
 def _manual_texts(source):
-    """Paragraphs, headings and entries of lists, without literal displays and names."""
+    """Returns paragraphs, headings and entries of lists, without literal displays and names."""
     builder = _Builder()
     builder.begin(MANUAL)
     literal = False
@@ -408,7 +408,7 @@ class Report(typing.NamedTuple):
 
 
 def check(paths, allowed, root=REPOSITORY):
-    """Reads these files, as far as they are of a kind that is checked; `allowed` is the text of the allow list."""
+    """Checks these files, except files of other kinds; `allowed` is the text of the allow list."""
     try:
         entries, errors = read_allowed(allowed), []
     except ValueError as error:
@@ -426,12 +426,12 @@ def check(paths, allowed, root=REPOSITORY):
 
 
 def check_tree():
-    """Reads all files of the tree."""
+    """Checks all files of the tree."""
     return check(_tracked(), (REPOSITORY / ALLOWED).read_text(encoding="utf-8"))
 
 
 def below(path, folders):
-    """Whether a file is one of these files, or in one of these folders or below it."""
+    """Returns whether a file is one of these files, or below one of these folders."""
     return any(folder == "." or path == folder or path.startswith(folder + "/") for folder in folders)
 
 

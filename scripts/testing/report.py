@@ -26,7 +26,7 @@ def read(tests, prefix, logbase, ended):
         if test.name in entries and (junit is not None or not test.is_gtest):
             cases += _cases(name, test, entries[test.name], junit)
         else:
-            missing.append(case.failed(name, "it has no result"))
+            missing.append(case.failed(name, "meson test gave no result for this test"))
     if missing or (ended.returncode and not case.count(cases, case.FAILED)):
         missing.append(case.failed(f"{prefix}/meson test",
                                    f"{_describe(ended.returncode)}; its output:\n{ended.stdout}"))

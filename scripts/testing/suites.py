@@ -118,7 +118,7 @@ def _suite(name, what, when, run, build, suite, *, tags=(), without=None, slowne
 # no other process writes these events.
 KERNEL, MACHINE, SERVICES, BUSY = 1, 2, 3, 4
 
-# In the order in which the suites run, but those of several lanes run side by side.
+# In the order in which the suites run, except that suites of different lanes run at the same time.
 SUITES = [
     _suite("unit", "the unit tests", DEFAULT, _here, GCC, "unit", slowness=4, lane=BUSY),
     _suite("programs", "the programs, the examples and the installed libraries",
@@ -171,8 +171,8 @@ SUITES = [
     _suite("package-vm", "the packages under systemd, in the VM", BY_NAME, _here, GCC, "package-vm", in_vm=True),
     Suite("bench", "each benchmark that measures times runs once and gives results", GCC,
           functools.partial(_benchmarks, counts=False), _bench, BY_NAME),
-    # Only these need whole programs with a sanitizer. They take minutes to compile, and seconds to end: LeakSanitizer and
-    # UndefinedBehaviorSanitizer start llvm-symbolizer to compare a finding with their lists of known ones.
+    # Only these suites need whole programs with a sanitizer. The programs take minutes to compile, and seconds to end:
+    # LeakSanitizer and UndefinedBehaviorSanitizer start llvm-symbolizer to compare a finding with their lists of known ones.
     _suite("programs-asan", "programs and programs-more with the sanitizers of unit-asan",
            BY_NAME, _here, ASAN, "programs", slowness=16),
     _suite("programs-tsan", "the tests of programs that run threads, with ThreadSanitizer",

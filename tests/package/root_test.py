@@ -16,8 +16,8 @@ from support import script
 
 TOOLS = ("nettrace-tools", "nettraced")
 OWN_SETTINGS = '[session.own]\nselect = ["Own"]\n'
-# Accounts remain, because files elsewhere may belong to them (debian/nettraced.postrm). The others are caches, and
-# files of the first start of systemd in the root.
+# Files that may differ after a purge. Accounts remain, because files elsewhere may belong to them (debian/nettraced.postrm).
+# The other files are the lock of the account files and the cache of the linker.
 STAYS = {"/etc/passwd", "/etc/passwd-", "/etc/group", "/etc/group-", "/etc/shadow", "/etc/shadow-", "/etc/gshadow",
          "/etc/gshadow-", "/etc/.pwd.lock", "/etc/ld.so.cache"}
 

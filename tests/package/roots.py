@@ -21,13 +21,13 @@ QUICK = {} if "DEB_BUILD_OPTIONS" in os.environ else {
 def need_root():
     """Skips the test if it cannot make a root."""
     if os.geteuid() != 0:
-        raise script.Skipped("a fresh Debian root is made and entered by root only")
+        raise script.Skipped("needs root, to make and enter a fresh Debian root")
     if not shutil.which("mmdebstrap"):
         raise script.Skipped("mmdebstrap is not installed")
 
 
 def call(*command, **options):
-    """Returns the output, of both streams, of a command that must succeed."""
+    """Runs a command that must succeed. Returns its stdout and stderr as one text."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace", check=False, **options)
     if done.returncode != 0:
@@ -106,7 +106,7 @@ def _folder():
     try:
         yield folder
     finally:
-        # Unmounts everything, including the mounts of the test. Nothing below a mount that stays is deleted.
+        # Unmounts everything, including the mounts of the test. If a mount stays, the files below it are not deleted.
         mounts = [line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
         for mount in reversed([mount for mount in mounts if mount.startswith(f"{folder}/")]):
             call("umount", mount)
@@ -123,13 +123,13 @@ def fresh(release="bookworm"):
         call("mmdebstrap", "--quiet", "--variant=minbase", "--dpkgopt=force-unsafe-io", release, path, sources)
         shutil.copy("/etc/resolv.conf", path / "etc/resolv.conf")
         for file in pathlib.Path("/etc/apt/apt.conf.d").glob("*"):
-            # The settings by which this machine gets packages: a proxy, dates that are not checked.
+            # Settings of this machine for downloads, such as a proxy.
             if "Acquire::" in file.read_text():
                 shutil.copy(file, path / "etc/apt/apt.conf.d")
         (path / "dev").mkdir(exist_ok=True)
         for kind, where in (("proc", "proc"), ("sysfs", "sys")):
             call("mount", "-t", kind, kind, path / where)
-        # No service is started in a chroot.
+        # Forbids packages to start their services, because the root is only entered by chroot.
         policy = path / "usr/sbin/policy-rc.d"
         policy.write_text("#!/bin/sh\nexit 101\n")
         policy.chmod(0o755)

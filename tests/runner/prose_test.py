@@ -112,7 +112,7 @@ OTHERS = [place for place in PLACES if place is not comment]
 
 
 def words(path, source):
-    """The words that are found, in order."""
+    """Returns the words that the lint finds, in their order."""
     return [match.word for match in prose.matches_of(path, source)]
 
 

@@ -110,7 +110,8 @@ def test_unit_asan_leaves_repetitive_cases_out_unless_cases_are_named(wanted, mo
     names = filters[0].removeprefix("-").split(":")
     assert len(names) > 20
     for name in names:
-        assert re.search(rf"\bTEST(_F)?\({name.replace('.', ', ')}\)", sources), name
+        assert re.search(rf"\bTEST(_F)?\({name.replace('.', ', ')}\)", sources), \
+            f"repetitive.txt names {name}, which no source defines"
 
 
 def lanes_of(chosen):

@@ -64,7 +64,7 @@ def test_translation_units_are_limited_to_this_run(tmp_path):
     assert times.read_ninja_log(tmp_path) == set()
     log.write_text("# ninja log v5\n0\t9000\t111\told.o\taa\n0\t500\t111\ta.o\tbb\n")
     before = times.read_ninja_log(tmp_path)
-    # A unit that was compiled once more, a new one with two outputs, and a program that was linked.
+    # This run compiles a.o again and a new unit with two outputs, and links a program, which is no unit.
     log.write_text(log.read_text() + "0\t700\t222\ta.o\tbb\n10\t1510\t222\tb.o\tcc\n10\t1510\t222\tb.dwo.o\tcc\n"
                    "1510\t1600\t222\tprogram\tdd\n")
     units = times.units_of(times.read_ninja_log(tmp_path) - before, "build-gcc")

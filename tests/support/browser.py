@@ -13,7 +13,8 @@ import unittest
 # CSS pixels: the narrowest phones, common phones, a tablet, a desktop.
 WIDTHS = (320, 360, 390, 768, 1280)
 HEIGHT = 844
-# The width of the page's content. The browser of a phone widens the window to it; that of a desktop shows a scroll bar.
+# Width of the page's content, in CSS pixels. If it exceeds the window, the browser of a phone widens the window, and the
+# browser of a desktop shows a scroll bar.
 WIDTH = "Math.max(document.documentElement.scrollWidth, innerWidth)"
 # Resolves after the requested content has been drawn.
 DRAWN = "new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
@@ -34,14 +35,15 @@ CONTRAST = """(() => {
 
 
 def in_oklab(rgb):
-    """Converts linear RGB to OKLab, in which distances are those that people see."""
+    """Converts linear RGB to OKLab, in which the distance of two colours is the difference that people see."""
     matrix = ((0.4122214708, 0.5363325363, 0.0514459929), (0.2119034982, 0.6806995451, 0.1073969566), (0.0883024619, 0.2817188376, 0.6299787005))
     l, m, s = (sum(a * min(1, max(0, b)) for a, b in zip(row, rgb)) ** (1 / 3) for row in matrix)
     return (0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s, 1.9779984951 * l - 2.4285922050 * m + 0.4505937099 * s,
             0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s)
 
 
-# How people with normal sight, protanopia, deuteranopia and tritanopia see linear RGB (Machado and others, 2009).
+# Matrices that convert linear RGB to the colours that people with normal sight, protanopia, deuteranopia and tritanopia
+# see (Machado and others, 2009).
 SIGHTS = (((1, 0, 0), (0, 1, 0), (0, 0, 1)),
           ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
           ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
@@ -82,7 +84,7 @@ class Browser:
         message = bytearray()
         while (byte := self._from.read(1)) != b"\0":
             if not byte:
-                raise ConnectionError("chromium has ended")
+                raise ConnectionError("chromium ended before it answered")
             message += byte
         return json.loads(message)
 
@@ -94,7 +96,7 @@ class Browser:
         self._to.write(json.dumps(request).encode() + b"\0")
         while (message := self._read()).get("id") != number:
             pass
-        assert "error" not in message, (method, message)
+        assert "error" not in message, f"chromium refused {method}: {message}"
         return message["result"]
 
     def open(self, path, width, scheme="light"):
@@ -109,11 +111,11 @@ class Browser:
 
     def value(self, expression):
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        assert "exceptionDetails" not in result, result
+        assert "exceptionDetails" not in result, f"the expression has thrown an exception: {result}"
         return result["result"].get("value")
 
     def picture(self, width, height):
-        """Returns the upper part of what is shown, as PNG."""
+        """Returns a PNG of this size, which begins at the upper left corner of the visible part of the page."""
         shot = self.call("Page.captureScreenshot", format="png", clip={
             "x": 0, "y": self.value("scrollY"), "width": width, "height": height, "scale": 1})
         return base64.b64decode(shot["data"])

@@ -18,8 +18,8 @@ _MEASURE = """if 1:
 
 
 def is_malformed_text(units, text):
-    """Returns whether `units`, the code units as which `dump --raw` shows malformed text, are those of `text`, in which a
-    reader has replaced the malformed ones."""
+    """Returns whether `text` is the malformed text of `units` as other readers show it, with replacement characters.
+    `dump --raw` shows malformed text as a list of its code units, which are UTF-16 or UTF-8."""
     if not isinstance(units, list) or not isinstance(text, str) or not all(isinstance(unit, int) and 0 <= unit < 0x10000 for unit in units):
         return False
     texts = [struct.pack(f"<{len(units)}H", *units).decode("utf-16-le", "replace")]
@@ -59,8 +59,8 @@ def has_sanitizer(program):
 
 
 def measures_memory(program):
-    """Marks a case that measures the memory of a program: a sanitizer's own memory and its copies would be most of it."""
-    return unittest.skipIf(has_sanitizer(program), "the memory is measured without a sanitizer")
+    """Skips a case that measures the memory of a program if the program has a sanitizer, which would use most of it."""
+    return unittest.skipIf(has_sanitizer(program), "memory is measured only in programs without a sanitizer")
 
 
 def peak_memory(*command):
@@ -73,5 +73,5 @@ def peak_memory(*command):
 def memory_growth(smallest, largest):
     """Returns what is wrong if the peak memory of a command grows with its input. The arguments are peak memory in KiB by
     command, for the smallest and the largest input."""
-    return [f"{name}: {largest[name]} KiB of memory instead of {least}" for name, least in smallest.items()
-            if largest[name] > 1.3 * least + (8 << 10)]  # tables may grow up to limits
+    return [f"{name}: peak memory of {least} KiB grew to {largest[name]} KiB" for name, least in smallest.items()
+            if largest[name] > 1.3 * least + (8 << 10)]  # tables may grow up to their limits

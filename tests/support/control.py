@@ -1,4 +1,4 @@
-"""A control socket without a daemon, and `nettrace ctl` on it."""
+"""Serves a control socket without a daemon, and runs `nettrace ctl` on it."""
 
 import contextlib
 import os
@@ -34,7 +34,7 @@ class Control:
                               check=False, timeout=40, **self.identity)
 
     def __call__(self, *arguments, expect=0, stdin=None):
-        """Returns its standard output, or its standard error if it must fail."""
+        """Runs a command, which must end with the status `expect`. Returns its stdout, or its stderr if `expect` is not 0."""
         ran = self.run(*arguments, stdin=stdin)
-        assert ran.returncode == expect, (arguments, ran.returncode, ran.stdout, ran.stderr)
+        assert ran.returncode == expect, f"{arguments}: exit status {ran.returncode}, not {expect}: {ran.stdout}{ran.stderr}"
         return ran.stderr if expect else ran.stdout

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 TIMEOUT = 1200
-# Commands that run until they get SIGINT, as from a user. Commands in the background are not included.
+# Commands in the foreground that run until they get SIGINT, as from a user.
 ENDLESS = re.compile(r"^(?=nettrace record (?!.*(--duration| -- ))|nettrace ship (?!.*--once)|eventheader (watch|register --hold)|nettrace ctl tail)(?!.* &( |$))", re.MULTILINE)
 # Lines that depend on the machine and its load. They are not compared.
 INCIDENTAL = re.compile(r"^( +\d+ events? arrived late; |nettrace record: .*: services use shared memory, and connect to |"
@@ -48,8 +48,8 @@ class ShellError(Exception):
 
 
 def shapes(output):
-    """Returns the lines without what varies: numbers become N, times T, JSON its keys and the types of its values.
-    Lines that are then equal count once, in any order."""
+    """Returns the lines without the parts that vary, as a set: numbers become N, times become T, and JSON becomes its keys
+    with the types of their values."""
     return {_shape(line) for line in output.splitlines()}
 
 
@@ -76,7 +76,7 @@ def _put_programs(folder, programs):
 
 
 def _command_file(folder, block, number, text):
-    """Writes a file to source; a script with a "#!" line is run instead."""
+    """Returns a file with the text, which the shell sources. If the text begins with "#!", the file runs it as a script."""
     file = folder / f"{block.document.replace('/', '.').replace(' ', '.')}-{block.line}-{number}"
     if text.startswith("#!"):
         script = file.with_suffix(".script")
@@ -88,9 +88,9 @@ def _command_file(folder, block, number, text):
 
 
 def run(blocks, programs, before=None, each=False, files=(), environment=None):
-    """Runs the blocks. `before` is a script that the shell reads first or, with `each`, before each block, which is
-    then in $NEXT. It may define clean(), which is called at the end. `files` are blocks that the shell finds under the
-    names in their markers. Raises ShellError if a command fails or its output differs."""
+    """Runs the blocks. The shell reads the script `before` first or, with `each`, before each block, with the text of the
+    block in $NEXT. The script may define clean(), which is called at the end. `files` are blocks that the shell finds
+    under the names in their markers. Raises ShellError if a command fails or its output differs."""
     with tempfile.TemporaryDirectory(prefix="document-") as name:
         top = pathlib.Path(name)
         folder, commands = top / "here", top / "commands"
@@ -112,13 +112,13 @@ def run(blocks, programs, before=None, each=False, files=(), environment=None):
                     outputs.append((block, text, printed, pathlib.Path(f"{file}.out")))
                     script.append(f"source {file} >{file}.out 2>&1\n")
         path = f"{top / 'bin'}{os.pathsep}{os.environ['PATH']}"
-        script.append("true\n")  # The last command may have ended with an accepted status.
+        script.append("true\n")  # The last command may have ended with an accepted status other than 0.
         done = subprocess.run(["bash", "-c", "".join(script)], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", timeout=TIMEOUT, check=False,
                               env={**os.environ, **(environment or {}), "PATH": path})
         if done.returncode != 0:
             said = "".join(file.read_text() for *_, file in outputs if file.exists())
-            raise ShellError(f"{done.stdout[-3000:]}{said[-3000:]}the shell ended with {done.returncode}")
+            raise ShellError(f"{done.stdout[-3000:]}{said[-3000:]}the shell ended with exit status {done.returncode}")
         for block, text, printed, file in outputs:
             shown, wanted = (shapes(INCIDENTAL.sub("", output)) for output in (file.read_text(), printed))
             if shown != wanted:

@@ -16,7 +16,7 @@ A comment on the line before it, or on the one before an empty line, changes thi
 between the words:
 
   here, vm, systemd   a shell runs it on this kernel, in the VM, or in a VM with systemd; default: see PLACES. With several
-                      of these words, each of them does
+                      of these words, it runs in each of the places
   exit N              one of its commands may end with this status
   within FILE         it is compiled in this file of frames/, in place of the line "// The block."
   std STANDARD        it is compiled with this standard instead of C++20 or C11
@@ -46,7 +46,7 @@ PLACES = {
     "vm": r"\b(nettrace record|nettrace ctl|nettrace top .*(-e|--session)|eventheader (register|unregister|list|watch|catalog))\b|^ *nettraced\b",
     "here": "",
 }
-# Accepted exit statuses of commands, besides 0: doctor has found something.
+# Accepted exit statuses of commands, besides 0. With 6, doctor has found a problem.
 EXITS = {"eventheader doctor": "6"}
 
 
@@ -102,7 +102,7 @@ def parse_marker(text):
     if text.startswith("none:"):
         marker["none"] = text.removeprefix("none:").strip()
         if not marker["none"]:
-            raise MarkerError("the reason after 'none:' is missing")
+            raise MarkerError("the reason why the block is not tested is missing after 'none:'")
         return marker
     for part in text.split(","):
         word, _, value = part.strip().partition(" ")
@@ -111,7 +111,7 @@ def parse_marker(text):
         elif word in WORDS and value:
             marker[word] = value
         else:
-            raise MarkerError(f"{part.strip()!r} does not say how to test the block")
+            raise MarkerError(f"{part.strip()!r} is not a way to test a block; use the words in tests/support/documents.py")
     return marker
 
 

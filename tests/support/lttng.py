@@ -30,7 +30,7 @@ class Daemon:
         while self.lttng("list", check=False).returncode != 0:
             if self._process.poll() is not None or time.monotonic() > end:
                 self._log.seek(0)
-                raise RuntimeError(f"lttng-sessiond does not answer: {self._log.read()[-500:]}")
+                raise RuntimeError(f"lttng-sessiond did not answer within {SECONDS} s, or has ended: {self._log.read()[-500:]}")
             time.sleep(0.05)
 
     def own(self, path):
@@ -65,7 +65,7 @@ class Daemon:
         """Returns the process ids of the daemon's consumers, which write the files."""
         consumers = [int(name) for name in os.listdir("/proc") if name.isdigit() and self._is_consumer(name)]
         if not consumers:
-            raise RuntimeError("there is no consumer of lttng-sessiond")
+            raise RuntimeError("lttng-sessiond has started no consumer")
         return consumers
 
     def _is_consumer(self, process):

@@ -1,4 +1,4 @@
-"""A receiver of OTLP/HTTP for tests, whose answers a test chooses, also wrong ones."""
+"""A receiver of OTLP/HTTP for tests. A test chooses its answers, including wrong answers."""
 
 import ctypes
 import gzip
@@ -103,11 +103,11 @@ def decompress(body, encoding):
     zstd.ZSTD_getFrameContentSize.restype = zstd.ZSTD_decompress.restype = ctypes.c_size_t
     size = zstd.ZSTD_getFrameContentSize(body, ctypes.c_size_t(len(body)))
     if size > 64 << 20:
-        raise ValueError(f"a body of {size} bytes")
+        raise ValueError(f"the zstd header states {size} bytes or no size; at most 64 MiB are accepted")
     out = ctypes.create_string_buffer(size)
     got = zstd.ZSTD_decompress(out, ctypes.c_size_t(size), body, ctypes.c_size_t(len(body)))
     if got != size:
-        raise ValueError("wrong zstd")
+        raise ValueError("the body is not valid zstd")
     return out.raw
 
 

@@ -30,7 +30,7 @@ def run(*command, pid=None):
 
 
 def run_two_programs():
-    """Runs this program and then another one in a process; returns both."""
+    """Runs this program and then another one in one process. Returns an entry for each program."""
     before = time.time_ns()
     child = os.fork()
     if child == 0:
@@ -46,7 +46,7 @@ def run_two_programs():
 def load():
     processes = [run("/bin/sleep", "1.2")]
     again = None
-    # Another process may take the pid first.
+    # Tries up to 100 times, because another process may take the pid first.
     for _ in range(100 if LAST_PID.exists() else 0):
         again = run("/bin/true", pid=processes[0]["pid"])
         if again["pid"] == processes[0]["pid"]:

@@ -1,4 +1,4 @@
-"""Stops one thread of a process, like a disk that hangs; the other threads continue."""
+"""Stops one thread of a process, as a disk that hangs would. The other threads continue."""
 
 import contextlib
 import ctypes
@@ -36,7 +36,7 @@ def stopped(pid, name):
     try:
         yield
     finally:
-        # A thread that was killed must be waited for, or its process remains.
+        # If the process was killed, its thread must be waited for here, or the process remains.
         with contextlib.suppress(ProcessLookupError):
             _ptrace(_DETACH, tid)
         with contextlib.suppress(ChildProcessError):

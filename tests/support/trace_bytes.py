@@ -1,4 +1,5 @@
-"""Parts of V6 traces as bytes, for tests that need what no writer writes, or very large traces."""
+"""Parts of V6 traces as bytes, for tests that need very large traces, or traces that no writer
+writes."""
 
 import struct
 

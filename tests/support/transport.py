@@ -31,7 +31,7 @@ def until(ready, seconds=60):
     """Waits until `ready()` is true, and fails after this time."""
     end = time.monotonic() + seconds
     while not ready():
-        assert time.monotonic() < end, "the condition did not become true"
+        assert time.monotonic() < end, f"the condition was not met within {seconds} s"
         time.sleep(0.001)
 
 
@@ -49,7 +49,7 @@ class RingRecorder:
         self.events = []
 
     def start(self):
-        """Returns when services can connect. Those that run already connect soon after."""
+        """Starts to record, and returns when services can connect. Services that run already connect soon after."""
         if self.process is not None:
             return
         self.trace.unlink(missing_ok=True)
@@ -58,7 +58,7 @@ class RingRecorder:
         lines = []
         while "services use shared memory" not in (line := self.process.stderr.readline()):
             lines.append(line)
-            assert line, lines
+            assert line, f"nettrace record ended before services could connect: {lines}"
 
     def stop(self):
         """Ends the recording, and adds its events to `events`."""
@@ -67,7 +67,7 @@ class RingRecorder:
         self.process.send_signal(signal.SIGINT)
         errors = self.process.communicate(timeout=60)[1]
         # 3: the selector has matched no tracepoint, because no service ran.
-        assert self.process.returncode in (0, 3), errors
+        assert self.process.returncode in (0, 3), f"nettrace record: exit status {self.process.returncode}: {errors}"
         self.process = None
         subprocess.run([self.nettrace, "verify", "--strict", self.trace], check=True)
         dump = subprocess.run([self.nettrace, "dump", "--json", self.trace], stdout=subprocess.PIPE, text=True, check=True)

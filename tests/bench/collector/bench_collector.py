@@ -138,16 +138,16 @@ def record(command, counts, load_command, folder):
          open(os.path.join(folder, "stdout"), "w+", encoding="utf-8") as stdout, \
          open(os.path.join(folder, "stderr"), "w+", encoding="utf-8") as stderr:
         if load.stdout.readline() != "ready\n":
-            raise BenchError(f"does not start: {load_command}")
+            raise BenchError(f"the load did not print \"ready\": {load_command}")
         recorder = subprocess.Popen(command(file), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
         try:
             if (cpu_before := cpu_when_idle(recorder, file)) is None:
                 stderr.seek(0)
-                raise BenchError(f"does not record: {recorder.args}\n{stderr.read()}")
+                raise BenchError(f"the recorder ended, or was not idle within 120 s: {recorder.args}\n{stderr.read()}")
             began, busy_before = time.monotonic(), machine_seconds()
             output, _ = load.communicate("go\n")
             if load.returncode != 0:
-                raise BenchError(f"failed: {load_command}")
+                raise BenchError(f"the load ended with exit status {load.returncode}: {load_command}")
             # Events that are still in the rings after the load are drained at the end. Their cost counts, too.
             peak = peak_kib(recorder.pid)
             recorder.send_signal(signal.SIGINT)
@@ -163,7 +163,7 @@ def record(command, counts, load_command, folder):
         stdout.seek(0)
         samples, lost = counts(file, stdout.read())
         if samples == 0:
-            raise BenchError(f"recorded nothing: {recorder.args}")
+            raise BenchError(f"the recorder has recorded no event: {recorder.args}")
         size = os.path.getsize(file)
         for part in glob.glob(f"{file}*"):
             os.unlink(part)
@@ -230,7 +230,7 @@ def count_instructions(args, reporter, folder):
 
     pairs = [Pair(args, "events", "1M", load, folder) for _ in range(args.rounds)]
     compressed = run(compressed_command)
-    # Interrupts are counted, too, so the least value of two runs is used.
+    # The count includes interrupts, so the run with the lower value counts.
     one, two = (min((run(sessions_command(count)) for _ in range(2)), key=write_of) for count in (1, 2))
 
     def medians(what):
@@ -251,7 +251,7 @@ def count_instructions(args, reporter, folder):
     reporter.report(f"{case}: recorder, two sessions", "instructions/event", two.per_event, one.per_event)
     reporter.report(case, "events lost", *medians(lambda run: run.lost))
     if write_of(two) > MAX_SECOND_SESSION * write_of(one):
-        raise BenchError("Write() costs more with a second session on the tracepoint")
+        raise BenchError(f"Write() costs over {MAX_SECOND_SESSION} times as much with a second session")
 
 
 def main():

@@ -86,7 +86,7 @@ def measure():
     end = time.monotonic() + TIMEOUT
     while disabled.enabled or not event.enabled:
         if time.monotonic() > end:
-            sys.exit("bench_python: the collector has not answered")
+            sys.exit(f"bench_python: the collector did not enable the event within {TIMEOUT} s")
         time.sleep(0.01)
     empty = Empty()
     cases = {
@@ -103,10 +103,10 @@ def measure():
                 run()
                 took = (time.thread_time_ns() - began) / CALLS
                 least[name, part] = min(took, least.get((name, part), took))
-            time.sleep(0.005)  # the collector empties the rings
+            time.sleep(0.005)  # time in which the collector empties the rings
     counters = provider.counters
     if counters.failed:
-        sys.exit(f"bench_python: {counters.failed} events failed, errno {counters.last_error}")
+        sys.exit(f"bench_python: {counters.failed} events were not written; the last errno is {counters.last_error}")
     print(json.dumps({name: (least[name, 0], least[name, 1]) for name in cases}))
 
 

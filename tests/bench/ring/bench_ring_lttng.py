@@ -75,7 +75,7 @@ def writer(process):
 
 
 def write(process):
-    """Lets the writer write events. Returns its CPU time for each event, in ns."""
+    """Lets the writer write all its events. Returns its CPU time for each event, in ns."""
     process.stdin.write(b"\n")
     process.stdin.flush()
     return float(process.stdout.readline())
@@ -131,12 +131,12 @@ def by_lttng(daemon, program, threads):
     size = sum(path.stat().st_size for path in folder.rglob("channel_*"))
     shutil.rmtree(folder)
     if len(discarded) != 1:
-        raise BenchError(f"lttng list shows no number of discarded events: {status}")
+        raise BenchError(f"lttng list must show one number of discarded events: {status}")
     if discarded != ["0"]:
-        raise Lost(f"LTTng: {discarded[0]} events")
+        raise Lost(f"LTTng: {discarded[0]} events lost")
     # The fields of an event take 51 bytes, so a smaller file cannot have all events.
     if size < 51 * BURSTS * EVENTS:
-        raise BenchError(f"LTTng: only {size} bytes recorded")
+        raise BenchError(f"LTTng: {size} bytes recorded; {BURSTS * EVENTS} events need {51 * BURSTS * EVENTS} or more")
     return Run(cost, cpu, size)
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Measures what `nettrace ship` costs for an event of 8 fields, 3 of them text, with a receiver on the same machine that
 discards requests. The floor for CPU time is `nettrace export --to otlp` of the same file. The floor for the bytes of an
-event is its size in that export. The floor for peak memory is a file with a tenth of the events.
+event is its size in that export. The floor for peak memory is that of a file with a tenth of
+the events.
 
   bench_ship.py --nettrace PATH [--events N] [--json]
 """
@@ -20,7 +21,7 @@ from support import trace_bytes
 
 
 class Discard(http.server.BaseHTTPRequestHandler):
-    """Reads requests, and accepts them."""
+    """Accepts all requests, and stores nothing."""
     protocol_version = "HTTP/1.1"
     bytes_read = 0
 
@@ -66,7 +67,7 @@ def measure(folder, args, url):
         seconds, memory = bench_export.run([args.nettrace, "ship", "--once", *options, "--state", state, all_of_them])
         accepted = json.loads(state.read_text(encoding="utf-8"))["totals"]["accepted"]
         if accepted != args.events:
-            raise subprocess.SubprocessError(f"{accepted} of {args.events} events were accepted")
+            raise subprocess.SubprocessError(f"the receiver accepted {accepted} events; {args.events} were sent")
         for what, unit, value, least_value in (
                 ("CPU time of an event, floor: export --to otlp", "ns", seconds * nanoseconds, floor * nanoseconds),
                 ("size of an event, floor: export --to otlp", "bytes", Discard.bytes_read / args.events, size),

@@ -5,10 +5,10 @@ The tools are `nettrace record --cpu`, also with `--stacks=dwarf`, `perf record`
 the stack (dwarf), and `dotnet-trace collect-linux`. They record the same running programs in turn. Each program spins
 below a recursion of a known depth. The programs differ in how they are compiled.
 
-A stack is whole if the addresses of its first frames are exactly these calls. Its functions are right if the tool also
-shows the right name for each call. The right names are those of nm and readelf. The floor of bytes and CPU time is
-`perf record -g`. The CPU time is that of the recorder; for dotnet-trace, it includes the search for functions, which
-cannot be disabled.
+A stack is whole if the addresses of its first frames are exactly the calls of this recursion. Its functions are right if
+the tool also shows the right name for each call. The right names are those of nm and readelf. The floor of bytes and CPU
+time is `perf record -g`. The CPU time is that of the recorder; for dotnet-trace, it includes the search for functions,
+which cannot be disabled.
 
 Fails if less than 99 of 100 stacks of nettrace are whole with the right functions, for a program with frame pointers, or
 for any program with `--stacks=dwarf`.
@@ -81,7 +81,7 @@ def compile_source(path, source, *flags):
 
 
 def build(folder, kind):
-    """Builds the program `kind`. Returns its path, and the files with the functions of the files that it maps."""
+    """Builds the program `kind`. Returns its path and, for each file that it maps, a file with the symbols of that file."""
     folder.mkdir()
     program, symbols = folder / "program", folder / "symbols"
     if kind == "plugin":
@@ -151,7 +151,7 @@ def judge(load, stacks):
             continue
         samples += 1
         frames = frames[:len(EXPECTED)]
-        # A return address may already belong to the next function.
+        # A return address may already belong to the next function, so the byte before it counts.
         names = [load.names_at(address - (index > 0)) for index, (address, _) in enumerate(frames)]
         if len(frames) == len(EXPECTED) and all(name in of for name, of in zip(EXPECTED, names)):
             whole += 1
@@ -206,10 +206,10 @@ def perf_stacks(file, loads):
             continue
         frames = []
         for line in lines[1:]:
-            # In code of user space, the number is an offset in the file.
+            # For code of user space, perf prints the offset in the file instead of the address.
             found = re.fullmatch(r"\s*([0-9a-f]+) (.*) \((.*)\)", line)
             if not found:
-                break  # perf ended within the line
+                break  # perf aborted within this line
             number, name, path = found.groups()
             address = int(number, 16)
             frames.append((address if address >= KERNEL else loads[int(lines[0])].address_of(path, address), name))
@@ -294,7 +294,7 @@ def measure(args, folder, loads):
     if peer:
         report(args, "dotnet-trace", tools.record_peer(peer), floor, loads)
     if failed:
-        sys.exit(f"bench_stack_tools: stacks of nettrace that are whole and right: {', '.join(failed)}")
+        sys.exit(f"bench_stack_tools: less than 99 % of the stacks of nettrace are whole and right: {', '.join(failed)}")
 
 
 def main():

@@ -21,19 +21,19 @@ EVENTS = {
     "Probe_Shared_L4K4Ggroup": ["Uncalled()"],
     "Probe_Shared_L4K8000000000000000Ggroup": ["Both(path, status)"],
 }
-# Never called: linkers differ in whether they keep it in the program.
+# The tracepoint of an event in a function that is never called. Linkers differ in whether they keep such a function.
 UNCALLED = "Probe_Shared_L4K4Ggroup"
 
 
 def run(*arguments, status=0):
     done = subprocess.run([ARGS.eventheader, *arguments], capture_output=True, text=True, check=False)
     if done.returncode != status:
-        raise AssertionError(f"{arguments}: exit status {done.returncode}: {done.stderr}")
+        raise AssertionError(f"{arguments}: exit status {done.returncode} instead of {status}: {done.stderr}")
     return done.stdout, done.stderr
 
 
 def shown(table):
-    """Returns {tracepoint: its events} from the table that is printed for people."""
+    """Parses the table that `eventheader catalog` prints. Returns the events of each tracepoint."""
     events = {}
     tracepoint = None
     for line in table.splitlines()[1:]:
@@ -87,7 +87,7 @@ class CatalogTest(unittest.TestCase):
             self.assertIn(path, said)
         _, said = run("catalog", "no-such-package", status=1)
         self.assertIn("no such file, and no such installed Debian package", said)
-        # The other files are shown anyway.
+        # The command shows the other file although the first one does not exist.
         self.assertEqual(shown(run("catalog", "/no/such/program", ARGS.plain, status=1)[0]), EVENTS)
 
 

@@ -16,7 +16,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
 
 def table():
-    """Returns the folders in the last column, by the folder in the first."""
+    """Returns the folders that each folder may include directly, as the table of docs/architecture.md states them."""
     text = (SOURCE / "docs/architecture.md").read_text(encoding="utf-8")
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `")]
     return {CELL.search(cells[0])[1]: set(CELL.findall(cells[2]))
@@ -24,7 +24,7 @@ def table():
 
 
 def reachable(folders):
-    """Returns all folders that each folder may include."""
+    """Returns the folders that each folder may include, directly or through other folders."""
     result = {}
     for folder in folders:
         found, new = {folder}, [folder]

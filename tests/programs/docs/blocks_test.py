@@ -23,7 +23,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 # Maximum number of blocks that are not tested. A comment in the document gives the reason of each. Before raising the
 # number, try to test the block.
 MOST_EXEMPTIONS = 10
-# Settings files that are shown or installed unchanged.
+# Settings files of nettraced in the repository. Their contents must be valid, too.
 SETTINGS = ("debian/nettraced.toml", "tools/nettraced/settings/nettraced.toml")
 
 
@@ -36,7 +36,7 @@ def with_way(way):
 
 
 def call(*command, **options):
-    """Returns the output, of both streams, of a command that must succeed."""
+    """Runs a command that must succeed. Returns its stdout and stderr as one text."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False, **options)
     if done.returncode != 0:
@@ -67,7 +67,8 @@ class EveryBlockTest(unittest.TestCase):
         for block in with_way("by"):
             with self.subTest(block.name):
                 [test] = (ARGS.source / "tests").rglob(block.marker["by"])
-                self.assertTrue("documents.taken_by(__file__" in test.read_text(encoding="utf-8"), f"{test.name} does not take it")
+                self.assertTrue("documents.taken_by(__file__" in test.read_text(encoding="utf-8"),
+                                f"{test.name} does not read this block by taken_by()")
 
     def test_lines_are_in_the_file_that_is_named(self):
         for block in with_way("in"):
@@ -131,7 +132,8 @@ class FilesTest(unittest.TestCase):
                 self.check_settings((ARGS.source / name).read_text(encoding="utf-8"))
 
     def check_unit(self, text):
-        """Checks a unit, or a drop-in of a unit that runs true. The programs that it names are not installed here."""
+        """Checks the text of a unit or of a drop-in. The unit runs /bin/true, because the program that the text names is not
+        installed here."""
         with tempfile.TemporaryDirectory(prefix="blocks-") as name:
             folder = pathlib.Path(name)
             unit = folder / "block.service"
@@ -160,8 +162,8 @@ class FilesTest(unittest.TestCase):
 
 
 class GrammarTest(unittest.TestCase):
-    """Tests blocks that are a grammar: the count of a repetition is a number that was read before, and each type is
-    defined."""
+    """Tests blocks that are a grammar: each type is defined, and the count of each repetition is the name of a field in the
+    same rule."""
 
     RULE = re.compile(r"^([a-z][a-z-]*) += ", re.MULTILINE)
 
@@ -253,14 +255,14 @@ class ShellTest(unittest.TestCase):
     def test_stops_endless_commands(self):
         with tempfile.TemporaryDirectory(prefix="blocks-") as folder:
             program = pathlib.Path(folder) / "eventheader"
-            # Perl, because Python starts more slowly: it could get SIGINT before the script has installed its handler.
+            # The program is in Perl: Python starts more slowly, so it could get SIGINT before it has installed its handler.
             program.write_text('#!/usr/bin/perl\n$SIG{INT} = sub { print "1\\n"; exit };\nsleep 100;\n', encoding="utf-8")
             program.chmod(0o755)
             document_shell.run([documents.Block("page.md", 7, "console", "$ eventheader watch\n1\n", {})], [program])
 
 
 class DocumentsTest(unittest.TestCase):
-    """Tests what is recognized as a block, and what is not."""
+    """Tests how support/documents.py finds blocks in Markdown, and how it reads the comments about their tests."""
 
     def ways(self, text):
         return [(block.line, block.language, block.way) for block in documents.of_markdown("page.md", text)]

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Tests the documentation site in Chromium: no page scrolls sideways at the widths of phones and desktops, and the
-keyboard reaches everything that scrolls. By name only (./run test browser); needs Debian's package chromium."""
+keyboard reaches everything that scrolls. Runs only by name (./run
+test browser); needs Debian's package chromium."""
 
 import pathlib
 import shutil
@@ -12,7 +13,7 @@ from support import script
 from support.browser import CONTRAST, WIDTH, WIDTHS, Browser
 
 SOURCE = script.options(__doc__, "source").source
-# Tags of elements that are wider than the page and do not scroll by themselves.
+# Tag and text of each element that is wider than the page and does not scroll by itself.
 WIDER = """[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 &&
   !e.closest("pre, .scroll, div.Bd")).map(e => e.tagName + ": " + e.textContent.slice(0, 60))"""
 
@@ -70,7 +71,7 @@ class BrowserTest(unittest.TestCase):
             self.browser.press("Tab")
             if self.browser.value("document.activeElement.tagName") == "PRE":
                 return
-        self.fail("the key Tab reaches no block of code")
+        self.fail("40 presses of Tab reached no block of code")
 
 
 def require():

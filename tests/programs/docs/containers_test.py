@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The files for containers in docs/guides/containers.md agree with the packages, the unit and the defaults."""
+"""Tests that the files for containers in docs/guides/containers.md agree with the packages, the unit and the defaults."""
 
 import re
 import textwrap
@@ -49,7 +49,8 @@ class ObjectsTest(unittest.TestCase):
             self.assertEqual(names(text, "volumeMounts"), names(text, "volumes"))
 
     def test_directory_of_the_socket_is_shared(self):
-        """The pods mount what the DaemonSet mounts, at the path that the library looks in."""
+        """Tests that the DaemonSet mounts the folder of the socket, and that a pod mounts only its subfolder `services`. Both
+        must mount it at the path in which the library looks for the socket."""
         socket = re.search(r'kSystemSocket\[\] = "(.*)/events"', read("libeventheader/base/ring_layout.h"))[1]
         for text, path in ((OBJECTS, socket), (POD_WITH_SOCKET, f"{socket}/services")):
             self.assertIn(f" path: {path}\n", text)

@@ -15,7 +15,7 @@ DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/**/*.md"]
 # A path may be relative to the tree's root, to an include root, or to the document.
 INCLUDE_ROOT = "include"
 SUFFIXES = {".h", ".cc", ".c", ".py", ".sh", ".md", ".build", ".map", ".supp"}
-# Folders that builds make are not in the tree.
+# Folders that builds make. Documents may name paths in them, although they are not in the tree.
 MADE = ("build/", "build-gcc/", "build-asan/", "build-tsan/")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
@@ -57,8 +57,8 @@ class Tree:
         self._names = {os.path.basename(path) for path in self._paths}
 
     def has(self, path, relative_to):
-        """Returns whether a path exists, from a root or from the document's folder; a bare file name may be
-        anywhere."""
+        """Returns whether a path exists below a root or below the document's folder. A name without a folder may be
+        anywhere in the tree."""
         path = PLACEHOLDER.sub("*", path.removeprefix("./").rstrip("/"))
         if "/" not in path:
             return any(fnmatch.filter(self._names, path))

@@ -29,9 +29,9 @@ def read(path):
 
 
 def run(*command, expected=(0,), **options):
-    """Returns what a program prints on standard output."""
+    """Runs a command, which must end with an expected exit status. Returns its standard output."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=60, **options)
-    assert done.returncode in expected, (command, done.returncode, done.stderr)
+    assert done.returncode in expected, f"{command}: exit status {done.returncode}, expected {expected}: {done.stderr}"
     return done.stdout
 
 
@@ -41,7 +41,7 @@ def subcommands(text):
 
 
 def tables(document):
-    """Returns the rows of each table of a document, without its head, by the heading above it."""
+    """Returns the tables below each heading of a document. A table is a list of its rows without the head."""
     result, heading, rows = {}, None, None
     for line in read(f"docs/reference/{document}").splitlines():
         if line.startswith("#"):
@@ -119,7 +119,7 @@ class ExitCodesTest(unittest.TestCase):
         self.assertEqual(set(NUMBER.findall(shown)), documented)
 
     def test_numbers_by_number_are_those_by_program(self):
-        # 128 stands for codes that are sums.
+        # The row 128 is for the sums of 128 and the number of a signal.
         documented = {int(code) for codes in self.by_program.values() for code in codes}
         self.assertEqual(documented, self.by_number - {128})
 
@@ -138,13 +138,13 @@ class JsonTest(unittest.TestCase):
         cls.tables = tables("json.md")
 
     def table(self, heading, number=0):
-        """Returns {key: (types, whether it may be left out)}."""
+        """Returns the types of each key in a table, and whether the key is optional."""
         return {key.strip("`"): (types.replace(", optional", "").split(", "), "optional" in types)
                 for key, types, _ in self.tables[heading][number]}
 
     def check(self, keys, value):
-        """Checks that an object has the required keys and no unknown ones, with values of their types; a number may be
-        text."""
+        """Checks that an object has the required keys and no unknown ones, and that each value has a documented type. A
+        number may be a string of digits."""
         self.assertLessEqual(set(value), set(keys))
         self.assertLessEqual({key for key, (_, optional) in keys.items() if not optional}, set(value))
         for key, member in value.items():
@@ -179,7 +179,7 @@ class JsonTest(unittest.TestCase):
             with self.subTest(file=file.name):
                 text = run(ARGS.nettrace, "dump", "--json", "--processes", "--account", "--stacks", file, expected=(0, 1))
                 seen |= self.check_lines("nettrace dump", text)[1]
-        # The corpus has no row of a thread with threadInfo, and no payload that does not fit its fields.
+        # Both keys occur in no file of the test: no thread has threadInfo, and each payload fits its fields.
         self.assertLessEqual(set(self.table("nettrace dump")) - seen, {"threadInfo", "error"})
 
     def test_info(self):
@@ -192,7 +192,7 @@ class JsonTest(unittest.TestCase):
                         self.check(keys, element)
 
     def elements(self):
-        """Returns the tables of the elements of arrays, by the key of the array."""
+        """Returns the documented keys of the elements of each array, by the key of the array."""
         result, array = {}, None
         for name, key, types, _ in self.tables["Losses"][0]:
             array = name.strip("`") or array
@@ -221,7 +221,7 @@ class JsonTest(unittest.TestCase):
                         seen |= set(row)
                     if view["others"]:
                         self.assertEqual(set(view["others"]), set(of_row) - set(names) | {"rows"})
-        self.assertEqual(seen, set(of_row) - {"host"})  # no file has several hosts
+        self.assertEqual(seen, set(of_row) - {"host"})  # a row has a host only if the files are from several hosts
 
     def test_verify(self):
         found = "".join(run(ARGS.nettrace, "verify", "--json", file, expected=(0, 1)) for file in self.files())

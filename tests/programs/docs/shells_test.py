@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Tests that the commands of the documents, of the manual pages' examples and of --help do what is described. Runs
-those that need only this kernel, or in a VM those that need user_events or systemd (--place)."""
+only the commands for one place (--place): here, in the VM with user_events, or in the VM with systemd."""
 
 import pathlib
 import re
@@ -24,7 +24,8 @@ OURS = ("eventheader", "nettrace", "nettraced")
 
 
 def shells():
-    """Returns what each shell runs: its name and blocks. Each example runs in its own shell, and only once."""
+    """Returns the blocks of each shell by its name, which is a document or a program. The blocks of a program are the
+    examples of its manual pages and of its --help; an example that occurs twice runs once."""
     result = {name: blocks for name, blocks in documents.of_tree(ARGS.source).items() if blocks}
     pages = documents.of_pages(ARGS.source)
     for program in [program for program in ARGS.programs if program.name in OURS]:
@@ -44,9 +45,9 @@ def unregister_all():
     end = time.monotonic() + 60
     while True:
         done = subprocess.run([eventheader, "unregister", "*"], capture_output=True, text=True, check=False)
-        if done.returncode in (0, 3):  # or there are none
+        if done.returncode in (0, 3):  # 3: there are no tracepoints
             return
-        assert time.monotonic() < end, done.stderr
+        assert time.monotonic() < end, f"tracepoints were still registered after 60 s: {done.stderr}"
         time.sleep(0.1)
 
 
@@ -65,7 +66,7 @@ class ShellsTest(unittest.TestCase):
 
 
 def add_cases():
-    """Adds a case for each document that has commands for this place."""
+    """Adds a case for each shell that has commands for this place."""
     for name, blocks in shells().items():
         if any(block.way == "run" and ARGS.place in block.places for block in blocks):
             def case(self, name=name, blocks=blocks):

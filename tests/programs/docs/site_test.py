@@ -26,7 +26,7 @@ FETCHED = {"src", "srcset", "poster", "data", "background"}
 
 
 class Page(html.parser.HTMLParser):
-    """The contents of a page: ids, links, elements; `wrong` says what is not well-formed."""
+    """The contents of a page: ids, links, elements; `wrong` has a message for each error in the HTML."""
 
     def __init__(self, text):
         super().__init__()
@@ -37,13 +37,13 @@ class Page(html.parser.HTMLParser):
         self.feed(text)
         self.close()
         if self._open:
-            self.wrong.append(f"not closed: {self._open}")
+            self.wrong.append(f"elements without an end tag: {self._open}")
 
     def handle_starttag(self, tag, attrs):
         attributes = dict(attrs)
         self.elements.append(tag)
         if len(attributes) != len(attrs):
-            self.wrong.append(f"an attribute twice in {tag}")
+            self.wrong.append(f"<{tag}> has an attribute twice")
         if tag not in VOID:
             self._open.append(tag)
         if "id" in attributes:
@@ -58,13 +58,13 @@ class Page(html.parser.HTMLParser):
         if tag == "details":
             self.sections["open" in attributes] += 1
         self.fetched += [value for name, value in attrs if name in FETCHED]
-        self.wrong += [f"{name} in {tag}" for name in attributes if name.startswith("on") or name == "style"]
+        self.wrong += [f"<{tag}>: {name} is not allowed" for name in attributes if name.startswith("on") or name == "style"]
 
     def handle_endtag(self, tag):
         if tag in VOID:
             return
         if not self._open or self._open.pop() != tag:
-            self.wrong.append(f"</{tag}> closes another element, at {self.getpos()}")
+            self.wrong.append(f"</{tag}> at {self.getpos()} does not close the last open element")
 
     def handle_data(self, data):
         if self._open and self._open[-1] == "title":
@@ -151,8 +151,8 @@ class SiteTest(unittest.TestCase):
         self.assertNotIn("@import", style)
 
     def test_navigation_marks_the_current_page(self):
-        """Tests that each page is marked in the navigation, except examples that the index does not name, and that one
-        section is open."""
+        """Tests that the navigation of each page marks the page, and that exactly one section is open. Examples that
+        docs/README.md does not name need no mark."""
         marked = [place for place, page in self.pages.items() if page.current]
         self.assertEqual({place for place in self.pages if not place.startswith("examples/")} - set(marked), set())
         self.assertIn("examples/service.cc.html", marked)

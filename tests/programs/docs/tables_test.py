@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Tests that the tables of docs/format have the numbers of the headers and the formats of the golden bytes."""
+"""Tests that the tables of docs/format have the numbers of the C++ headers, and the formats that
+tests/unit/eventheader/golden has bytes for."""
 
 import re
 import unittest

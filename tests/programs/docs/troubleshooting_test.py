@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Every message that docs/guides/troubleshooting.md quotes occurs in a string literal of the sources."""
+"""Tests that every message that docs/guides/troubleshooting.md quotes occurs in a string literal of the sources."""
 
 import re
 import unittest
@@ -12,11 +12,11 @@ GUIDE = "docs/guides/troubleshooting.md"
 FOLDERS = ("include", "libeventheader", "libnettrace-writer", "tools")
 SUFFIXES = (".h", ".cc", ".c")
 LEAST_MESSAGES = 40
-# A quotation must have a part that can be searched for.
+# The longest fixed part of a quotation has at least this many characters: shorter texts would be found by chance.
 LEAST_PART = 8
 PLACEHOLDER = "..."
 
-# Comments, numbers with separators and characters are read so that their quotation marks begin no literal.
+# Also matches comments, numbers with separators and characters, so that quotation marks in them begin no string literal.
 TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|\b\d[\w.]*(?:'\w+)*|'(?:\\.[^'\n]*|[^'\\\n])'"""
                    r"""|R"(?P<delimiter>[^(\s]*)\((?P<raw>.*?)\)(?P=delimiter)["]"""
                    r"""|"(?P<text>(?:\\.|[^"\\\n])*)"|\S""", re.DOTALL)
@@ -60,7 +60,7 @@ def quotations(text):
 
 
 class Sources:
-    """The literals of all sources, by file."""
+    """The string literals of each source."""
 
     def __init__(self):
         paths = [path for folder in FOLDERS for path in (SOURCE / folder).rglob("*") if path.suffix in SUFFIXES]
@@ -83,7 +83,7 @@ class TroubleshootingTest(unittest.TestCase):
         self.assertGreaterEqual(len(messages), LEAST_MESSAGES)
         for message in messages:
             with self.subTest(message):
-                self.assertTrue(self.sources.has(message), "no source has this message; quote the new one")
+                self.assertTrue(self.sources.has(message), "no source has this message; quote the message that replaced it")
 
     def test_messages_are_quoted_once_and_are_long_enough(self):
         messages = quotations(self.guide)

@@ -17,7 +17,7 @@ ROW = re.compile(r"^ *(\d+) +(\d+) {2}(.+?)(?: {2,}\S.*)?$")
 
 
 def blocks(document, language):
-    """Returns the contents of the document's blocks in a language that name this test."""
+    """Returns the contents of the document's blocks in a language, if the comment of the block names this test."""
     return [block.text for block in documents.taken_by(__file__, ARGS.source)
             if (block.document, block.language) == (f"docs/format/{document}", language)]
 
@@ -36,17 +36,17 @@ def example(document):
         if not line.strip():
             continue
         row = ROW.match(line)
-        assert row, f"{document}: not a row with offset, size, bytes and meaning: {line}"
+        assert row, f"{document}: expected a row with offset, size, bytes and meaning: {line}"
         offset, size, written = int(row[1]), int(row[2]), parse_bytes(row[3])
-        assert offset == len(result), f"{document}: the offset is {len(result)}: {line}"
-        assert size == len(written), f"{document}: the size is {len(written)}: {line}"
+        assert offset == len(result), f"{document}: the offset must be {len(result)}: {line}"
+        assert size == len(written), f"{document}: the size must be {len(written)}: {line}"
         result += written
     return result
 
 
 def run(*command, expected=0):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    assert done.returncode == expected, f"{command} exited with {done.returncode}:\n{done.stdout}"
+    assert done.returncode == expected, f"{command}: exit status {done.returncode} instead of {expected}:\n{done.stdout}"
     return done.stdout
 
 

@@ -33,7 +33,7 @@ def scripts_of(shell):
 
 
 def help_of(name, *words):
-    """Returns the commands and the options that the help shows."""
+    """Returns the subcommands and the options that --help of a command lists."""
     text = subprocess.run([PROGRAMS[name], *words, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
     commands = re.search(r"^Subcommands:\n((?:  .*\n)*)", text, re.MULTILINE)
     options = re.search(r"^Options:\n((?: +.*\n)*)", text, re.MULTILINE)
@@ -42,7 +42,7 @@ def help_of(name, *words):
 
 
 def tree(name, *words):
-    """Yields (words, commands, options) of each command."""
+    """Yields the words, the subcommands and the options of this command and of each command below it."""
     commands, options = help_of(name, *words)
     yield words, commands, options
     for command in commands:
@@ -92,7 +92,7 @@ class BashTest(unittest.TestCase):
         self.assertEqual(self.complete("nettrace", "ctl", "wait", "--state", "s"), {"suspended", "stopped"})
 
     def with_programs(self, words, **programs):
-        """Completes the words while these shell scripts replace programs."""
+        """Completes the words while shell scripts with these texts replace the programs of these names."""
         with tempfile.TemporaryDirectory() as folder:
             for name, text in programs.items():
                 path = pathlib.Path(folder) / name
@@ -109,20 +109,20 @@ class BashTest(unittest.TestCase):
         self.assertEqual(self.with_programs(["nettrace", "ctl", "stop", "w"], nettrace=listed), {"web"})
 
     def test_tracepoints_are_completed(self):
-        # sed reads the list of the kernel; this sed reads another list.
+        # The completion reads the kernel's list of tracepoints with sed. This script replaces sed, and reads another list.
         real = shutil.which("sed")
         lines = "sched:sched_switch\nsched:sched_wakeup\nuser_events:Shop_L4K1\nuser_events:$(touch\n"
         sed = f"printf '{lines}' | {real} -n \"$2\"\n"
         complete = functools.partial(self.with_programs, sed=sed)
         self.assertEqual(complete(["nettrace", "record", "-e", ""]), {"sched:sched_switch", "sched:sched_wakeup", "Shop_L4K1"})
         self.assertEqual(complete(["nettrace", "record", "-e", "sched:sched_s"]), {"sched:sched_switch"})
-        # bash splits words at colons, and replaces only what follows the last one.
+        # bash splits words at colons, and replaces only the text after the last colon.
         self.assertEqual(complete(["nettrace", "record", "-e", "sched", ":", "sched_s"]), {"sched_switch"})
         self.assertEqual(complete(["nettrace", "record", "--event", "sched", ":"]), {"sched_switch", "sched_wakeup"})
         self.assertEqual(complete(["eventheader", "unregister", "S"]), {"Shop_L4K1"})
 
     def test_nothing_is_completed_if_tracepoints_cannot_be_read(self):
-        # `complete` runs bash with -e, which must not end it.
+        # complete() runs bash with -e, so the test fails if the failure of sed ends the shell.
         for words in (["nettrace", "record", "-e", ""], ["eventheader", "unregister", ""]):
             self.assertEqual(self.with_programs(words, sed="exit 4\n"), set())
 

@@ -56,7 +56,7 @@ class NameTest(unittest.TestCase):
 
 
 class RegisterTest(unittest.TestCase):
-    """Tests errors that `register` reports before it looks for tracefs, so the cases need no tracefs."""
+    """Tests errors that `register` reports before it looks for tracefs. These cases therefore need no tracefs."""
 
     def test_wrong_words_are_usage(self):
         for words in (["A"], ["A_L4K1", "X u33 a"], ["A", "--levels", "0", "--keywords", "1"], ["A", "--levels", "1"], [],

@@ -81,7 +81,7 @@ class LoggerBridgeTest(ExampleTest):
         self.assertIn("provider name, group or level is not valid", last)
 
 
-@unittest.skipUnless(ARGS.example_spdlog_service.is_file(), "it is built only with libspdlog-dev, and without sanitizers")
+@unittest.skipUnless(ARGS.example_spdlog_service.is_file(), "the example needs libspdlog-dev, and a build without sanitizers")
 class SpdlogServiceTest(ExampleTest):
     def test_prints_lines_from_the_level_of_the_console(self):
         *lines, last = self.printed(ARGS.example_spdlog_service, "--lines", "8")

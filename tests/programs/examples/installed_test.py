@@ -27,7 +27,7 @@ CXX = ["-std=c++20", *WARNINGS]
 # Headers for C++17 and older; all other headers need C++20.
 CXX17_HEADERS = {f"eventheader/{name}.h" for name in (
     "activity", "formatted", "macros", "macros_c", "provider", "tracepoint_name", "wire")}
-# Each needs the headers of a logger.
+# Headers that include the headers of a logger.
 BRIDGES = {f"eventheader/bridges/{logger}.h" for logger in ("absl_log", "boost_log", "glog", "opentelemetry", "spdlog")}
 C_HEADERS = {f"eventheader/{name}.h" for name in ("eventheader_c", "macros_c")}
 
@@ -64,7 +64,7 @@ class InstalledTest(unittest.TestCase):
         return call(*command, environment={**os.environ, "LD_LIBRARY_PATH": str(self.libraries)})
 
     def check_services(self, folder):
-        """Runs the programs that both projects build."""
+        """Runs the programs that the CMake project and the Meson project build in `folder`."""
         self.assertIn(" events written, 0 failed; ", self.run_with_libraries(folder / "service_c"))
         self.assertIn(" events written, 0 failed; ", self.run_with_libraries(folder / "service_cxx17"))
         self.assertIn(" 0 failed; ", self.run_with_libraries(folder / "service_cxx"))
@@ -158,8 +158,8 @@ class InstalledTest(unittest.TestCase):
 
     def test_shared_library_exports_the_declared_names(self):
         def defined(file, *options, kinds="TVWD"):
-            """Returns the names of functions, virtual tables and types that a file defines. Kinds V and W are weak: a
-            program that uses them has its own copy."""
+            """Returns the names of functions, virtual tables and types that a file defines. Kinds V and W are weak
+            symbols: a program that uses one has its own copy."""
             listed = call("nm", "--demangle", "--defined-only", *options, file).splitlines()
             return {line[19:].partition("@@")[0] for line in listed if line[17:18] in list(kinds)}
 
@@ -218,10 +218,10 @@ class InstalledTest(unittest.TestCase):
         for name in ("service.cc", "c_service.c", "cxx17_service.cc", "logger_bridge.cc", "nettrace/read.cc", "nettrace/write.cc"):
             (source / os.path.basename(name)).symlink_to(self.example(name))
         meson = shlex.split(str(ARGS.meson))
-        # Nothing on this machine is used except what the libraries themselves need.
+        # Builds the libraries from their source, even if this machine has them installed.
         call(*meson, "setup", build, source, "-Doptimization=0", "-Ddebug=false", "--force-fallback-for=eventheader,nettrace",
              environment={**os.environ, "CC": str(ARGS.cc), "CXX": str(ARGS.cxx), "CCACHE_NOHASHDIR": "1"})
-        # For nettrace, only the objects of its users are compiled: the whole library would take a minute.
+        # The programs that use nettrace are compiled but not linked, because the whole library would take a minute.
         call("ninja", "-C", build, "service", "service_c", "service_cxx17", "service_cxx", "c_api", "write.p/write.cc.o", "read.p/read.cc.o")
         self.check_services(build)
 

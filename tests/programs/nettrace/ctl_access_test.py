@@ -109,13 +109,13 @@ class AccessTest(unittest.TestCase):
     def test_root_of_another_user_namespace_is_not_root(self):
         unshare = [shutil.which("unshare"), "--user", "--map-root-user"]
         if subprocess.run([*unshare, "true"], check=False, capture_output=True, **member()).returncode != 0:
-            self.skipTest("users may make no user namespaces")
+            self.skipTest("users without rights cannot make user namespaces here")
         before = self.state()
         os.chmod(self.socket, 0o666)
         outsider = self.ctl(**member(OTHER))
         outsider.command = [*unshare, *outsider.command]
         self.check(outsider, LOOKING + CHANGING, "only root and members of look_group")
-        # The kernel's group ids count, whatever the user namespace maps them to.
+        # The group ids outside the user namespace count, whatever the namespace maps them to.
         looker = self.ctl(**member(LOOK))
         looker.command = [*unshare, *looker.command]
         self.check(looker, LOOKING)
@@ -126,7 +126,7 @@ class AccessTest(unittest.TestCase):
         waiting = [[*self.ctl().command, "wait", "web", "--files", "99"]] * 12
         running = [subprocess.Popen(command, stderr=subprocess.PIPE, env=self.environment, **member(LOOK)) for command in waiting]
         try:
-            # Two of the twelve clients get no place.
+            # A user may have ten connections, so two of the twelve clients are refused.
             refused = []
             while len(refused) < 2:
                 refused = [process for process in running if process.poll() is not None]

@@ -207,7 +207,7 @@ class ExportTest(unittest.TestCase):
                 self.assertIn("No space left on device", error)
                 self.assertIn("nothing was written", error)
                 self.check_nothing_is_left(disk)
-            # The rows of these events need little space.
+            # In Parquet, these events are small, so a file takes most of the space first.
             (disk / "other.expected").write_bytes(bytes(240 << 10))
             for options in ((), ("--typed", "--partition", "date")):
                 error = self.export(self.folder / "long.nettrace", "-o", disk / "out", *options, to="parquet", expect=1)
@@ -220,7 +220,7 @@ class ExportTest(unittest.TestCase):
         file = self.folder / "long.nettrace"
         long_file(file, 20)
         for number in (signal.SIGINT, signal.SIGTERM):
-            for _ in range(10):  # An export may end before the signal arrives.
+            for _ in range(10):  # Tries again if the export ends before the signal arrives.
                 with subprocess.Popen([ARGS.nettrace, "export", "--to", "ctf", file, "-o", self.out],
                                       stderr=subprocess.PIPE) as process:
                     while not any(self.folder.glob(".nettrace-*/stream-0")) and process.poll() is None:

@@ -36,7 +36,7 @@ def nettrace(*arguments, expect=0, stdin=None, environment=None):
     error."""
     ran = subprocess.run([ARGS.nettrace, *map(str, arguments)], input=stdin, capture_output=True, check=False,
                          env={**os.environ, **(environment or {})})
-    assert expect in (ran.returncode, None), (arguments, ran.returncode, ran.stderr)
+    assert expect in (ran.returncode, None), f"{arguments}: exit status {ran.returncode} instead of {expect}: {ran.stderr}"
     return ran.stdout.decode(), ran.stderr.decode()
 
 
@@ -118,7 +118,7 @@ class CommandsTest(unittest.TestCase):
              lambda event: int(event["keywords"], 16) == 0 or int(event["keywords"], 16) & mask),
             (["--since", middle["time"]], lambda event: event["time"] >= middle["time"]),
             (["--until", middle["time"]], lambda event: event["time"] < middle["time"]),
-            # --from and --to are the older names.
+            # --from and --to are the older names of --since and --until.
             (["--from", middle["time"]], lambda event: event["time"] >= middle["time"]),
             (["--to", middle["time"]], lambda event: event["time"] < middle["time"]),
             (["--level", 3, "--provider", "R", "--until", middle["time"]],
@@ -129,9 +129,9 @@ class CommandsTest(unittest.TestCase):
         for options, passes in self.filters():
             wanted = [event for event in self.events if passes(event)]
             if options != ["--pid", 0]:
-                self.assertGreater(len(wanted), 0, f"{options} would show nothing")
+                self.assertGreater(len(wanted), 0, f"{options} must select some events")
             if options.count("--provider") != 2:
-                self.assertLess(len(wanted), len(self.events), f"{options} would show everything")
+                self.assertLess(len(wanted), len(self.events), f"{options} must not select all events")
             self.assertEqual(dump(self.traces[0], *options), wanted, options)
 
     def test_filters_take_one_value_each(self):
@@ -177,7 +177,7 @@ class CommandsTest(unittest.TestCase):
     def test_dump_sorts_by_time_by_default(self):
         in_file_order = dump(self.traces[0], "--file-order")
         self.assertEqual(self.events, sorted(in_file_order, key=lambda event: event["timestamp"]))
-        self.assertNotEqual(self.events, in_file_order, "the file is sorted already")
+        self.assertNotEqual(self.events, in_file_order, "the events of this trace must not be in the order of time in the file")
 
     def test_dump_sorts_an_interval_that_does_not_fit_in_memory(self):
         events, file = 300_000, self.folder / "long"
@@ -358,7 +358,7 @@ class CommandsTest(unittest.TestCase):
         self.assertRegex(table, rf"events +{info['events']}\n")
 
     def several(self, name, count):
-        """Makes a directory with `count` files, which have the events of the first trace, one after the other."""
+        """Cuts the first trace into at most `count` files, one after the other in time. Returns their directory."""
         folder = self.folder / name
         folder.mkdir()
         times = [event["time"] for event in self.events]
@@ -375,7 +375,7 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(shown, merged)
         for sql in ("SELECT time, provider, name, payload FROM events", "SELECT a.number FROM events a JOIN fields b USING (number)"):
             self.assertEqual(nettrace("query", *self.traces, sql), nettrace("query", self.out, sql))
-        # The thread that merges ends if not everything is read.
+        # A query that does not read all events also ends the thread that merges the files.
         one, _ = nettrace("query", "--csv", *self.traces, "SELECT count(*) FROM (SELECT 1 FROM events LIMIT 1)")
         self.assertEqual(one.split(), ["count(*)", "1"])
 
@@ -395,7 +395,7 @@ class CommandsTest(unittest.TestCase):
         folder = self.several("several", 3)
         (folder / "003.nettrace.partial").write_bytes(self.traces[1].read_bytes())
         (folder / "notes.txt").write_text("not a trace")
-        (folder / "000.nettrace").rename(folder / "zzz.nettrace")  # the order of names does not matter
+        (folder / "000.nettrace").rename(folder / "zzz.nettrace")  # files are read by their times, not their names
         subprocess.run(["zstd", "-q", "--rm", folder / "001.nettrace"], check=True)
         text, errors = nettrace("dump", "--json", folder)
         self.assertIn("several: left out 1 partial file; ", errors)
@@ -521,7 +521,7 @@ class CommandsTest(unittest.TestCase):
                 times = {key.lower(): nanoseconds({"time": time}) for key, time in unknown.items()}
                 self.assertEqual({key.lower(): int(value) for key, value in shown[-1]["payload"].items()}, times)
                 self.assertEqual(dump(self.out, "--provider", "NetTrace.Collector"), shown[-1:])
-                # Files that are made from the repaired file keep the event.
+                # `merge` and `cut` copy the unknown time from the repaired file.
                 whole_again = self.folder / "whole-again.nettrace"
                 nettrace("merge", self.out, self.traces[1], "-o", whole_again)
                 self.assertEqual(commands.info(ARGS.nettrace, whole_again)["unknown"], unknown)
@@ -577,7 +577,7 @@ class CommandsTest(unittest.TestCase):
 
     def test_merge_sorts_by_time_whatever_the_clocks(self):
         infos = [commands.info(ARGS.nettrace, trace) for trace in self.traces]
-        self.assertGreater(len({info["ticksPerSecond"] for info in infos}), 1, "they have one clock")
+        self.assertGreater(len({info["ticksPerSecond"] for info in infos}), 1, "the traces must have different clocks")
         for traces in (self.traces, self.traces[::-1]):
             nettrace("merge", *traces, "-o", self.out)
             nettrace("verify", self.out)
@@ -703,7 +703,7 @@ class CommandsTest(unittest.TestCase):
         for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
             try:
                 open_files.append(os.readlink(fd))
-            except FileNotFoundError:  # Closed in between.
+            except FileNotFoundError:  # The process has closed it since.
                 pass
         return any(file.startswith(f"{self.folder}/") for file in open_files)
 
@@ -800,7 +800,7 @@ class CommandsTest(unittest.TestCase):
         if subprocess.run([ARGS.nettrace, "--help"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           preexec_fn=limit, check=False).returncode != 0:
             self.skipTest("a sanitizer needs more address space than this test allows")
-        # Rows of 16,000 fields of 4 bytes, which take 25 times that in memory.
+        # Metadata rows of 16,000 fields. A field has 4 bytes in the file, and takes 25 times as many in memory.
         rows = b""
         for index in range(250):
             row = bytes([index & 0x7f | 0x80, index >> 7]) + b"\x01P" + bytes([index & 0x7f | 0x80, index >> 7]) \
@@ -914,7 +914,7 @@ def unread(pipe):
 def until(condition):
     end = time.monotonic() + 20
     while not condition():
-        assert time.monotonic() < end, "never happens"
+        assert time.monotonic() < end, "the condition was not met within 20 s"
         time.sleep(0.01)
 
 

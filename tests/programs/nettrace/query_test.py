@@ -82,12 +82,12 @@ RANDOM = (
 def query(*words, expect=0, **options):
     ran = subprocess.run([ARGS.nettrace, "query", *map(str, words)], capture_output=True, check=False, timeout=100, **options)
     ran.stdout, ran.stderr = ran.stdout.decode(), ran.stderr.decode()
-    assert ran.returncode == expect, (words, ran.returncode, ran.stderr)
+    assert ran.returncode == expect, f"{words}: exit status {ran.returncode} instead of {expect}: {ran.stderr}"
     return ran
 
 
 def rows(*words):
-    """Returns the values of each row."""
+    """Runs a statement; returns the values of each row of its result."""
     return [list(json.loads(line).values()) for line in query("--json", *words).stdout.splitlines()]
 
 
@@ -141,7 +141,8 @@ class QueryTest(unittest.TestCase):
             with self.subTest(condition=condition):
                 # SQLite cannot pass conditions on the result of an expression to the reader.
                 hidden = re.sub(r"\b(provider|name)\b(?! COLLATE)", r"(\1||'')", re.sub(r"\b(pid|tid|level|time|number)\b", r"(+\1)", condition))
-                # The expressions have no affinity, so only these comparisons convert text.
+                # SQLite converts '1000' when it compares it with a column of numbers, but not with an expression. So the test
+                # replaces these values by values of the column's type.
                 hidden = hidden.replace("'1000'", "1000").replace("'2000'", "2000").replace("'') = 5", "'') = '5'")
                 shown = [rows(self.shop, f"SELECT number FROM events WHERE {each}") for each in (condition, hidden)]
                 self.assertEqual(*shown)
@@ -233,7 +234,7 @@ class QueryTest(unittest.TestCase):
                             ("SELECT " + "(" * 500 + "1" + ")" * 500, 2),
                             ("SELECT 1 FROM " + ", ".join(["events LEFT JOIN fields"] * 10) + " LIMIT 1", 1)):
             if has_sanitizer and "group_concat" in sql:
-                continue  # a sanitizer copies the text whenever it grows, which takes minutes
+                continue  # with a sanitizer, each growth copies the whole text, which takes minutes
             with self.subTest(sql=sql[:60]):
                 process = subprocess.Popen([ARGS.nettrace, "query", self.mixed, sql], stdout=subprocess.DEVNULL,
                                            stderr=subprocess.DEVNULL)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Tests the activities of the page of `nettrace report` in Chromium: trees with their times, the way from events to
-activities and back, a slow activity beside a typical one, and the address that opens them again. By name only
-(./run test browser); needs Debian's package chromium."""
+activities and back, a slow activity beside a typical one, and the address that opens them again. Runs only by
+name (./run test browser); needs Debian's package chromium."""
 
 import os
 import pathlib
@@ -54,7 +54,7 @@ class ReportActivitiesTest(PageCase):
             ["◆ Render", "500 µs", "300 µs", "200 µs", "300 µs", "100 web, 101 web"],
             ["◆ Fetch", "200 µs", "200 µs", "0 ns", "200 µs", "→ 300 cache, 301 cache"]])
         self.assertIn("All 10 events inside are in this page.", self.value(TEXT.format("#tree")))
-        # Here, all rows are on the critical path.
+        # All four rows of this tree are on the critical path, so none disappears.
         self.click("#only-critical")
         self.assertEqual(len(self.value(TREE.format("#tree"))), 4)
 
@@ -142,7 +142,7 @@ class ReportActivitiesTest(PageCase):
         self.drawn()
         self.assertEqual(self.value(TREE.format("#tree")), rows)
         self.assertEqual(self.value(options), trees + 1)
-        # An event has the same tree each time.
+        # Following the same event again opens the same tree, and adds none.
         self.open_event(number, query["activityId"])
         self.value(button("Follow its activity") + ".click()")
         self.assertEqual(self.value(options), trees + 1)
@@ -193,7 +193,7 @@ class ReportActivitiesTest(PageCase):
         self.drawn()
         self.assertEqual(self.value(TREE.format("#tree") + ".concat(" + TREE.format("#tree-beside") + ")"), shown)
         self.assertEqual(self.value(TEXT.format("#inside-heading")), "Render: 2 events")
-        # Values that are not in the page show the slowest activity.
+        # An address with values that are not in the page shows the slowest activity.
         for wrong in ("#activity=999999", "#activity=-1", "#activity=x&node=y&beside=z", f"#activity={slow[0]}&node=99&beside=999", "#activity=__proto__"):
             self.value(f"location.hash = {wrong!r}")
             self.drawn()

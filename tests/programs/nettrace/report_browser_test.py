@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Tests the page of `nettrace report` in Chromium: its numbers, the timeline and the search by mouse and by keyboard,
-both colour schemes, desktops and phones, paper, without scripts, and with names that contain scripts. By name only
-(./run test browser); needs Debian's package chromium."""
+both colour schemes, desktops and phones, paper, without scripts, and with names that contain scripts. Runs only by
+name (./run test browser); needs Debian's package chromium."""
 
 import itertools
 import pathlib
@@ -27,7 +27,7 @@ FINDINGS = """[...document.querySelectorAll(".findings li")].map(item => [item.q
 ROWS = """[...document.querySelectorAll("#list tbody tr")].map(row => [...row.cells].map(cell => cell.textContent))"""
 
 
-# For each recording of write_report_stories: what the first screen says.
+# Topic and text (a pattern) of each finding on the first screen, for each recording of write_report_stories.
 STORIES = {
     "burst": [("Errors", r"^\d+ errors: PaymentFailed \(Shop.Web\), all from 08:04:1\d\.\d+ to 08:04:2\d\.\d+ \((11\.\d|12\.0) s\), "
                          r"in process 100 web\. In that time, they are \d+ % of all events\.$"),
@@ -49,7 +49,7 @@ STORIES = {
                 ("Silence", r"^Heartbeat \(Shop.Web\) was silent from 08:04:59\.\d+ to 08:05:02\.\d+ ")],
     "losses": [("Losses", r"^[\d,]+ events were lost from 08:03:\d\d\.\d+ to 08:03:\d\d\.\d+ .*, 25 % of the events of that time"),
                ("Rates", r"^\w+ \(Shop.\w+\) was frequent from 08:03:[12]\d\.\d+ to 08:03:[45]\d\.\d+ ")],
-    # No command of the script began again.
+    # The commands of a script are not reported as services that began again.
     "script": [("Processes", r"^Process 500 /usr/bin/sh ended at 08:00:59\.900\.$"),
                ("Processes", r"^50 short-lived processes ended, each after less than 6\.\d+ s, a tenth of the recording: /usr/bin/rm\.$")],
     "calm": [],
@@ -93,8 +93,8 @@ class ReportBrowserTest(PageCase):
                     self.assertEqual(self.value(WIDER), [])
 
     def test_a_click_is_answered_within_100_ms(self):
-        # A page of the default size. The time is that of the script and of the layout after it, on the clock of the
-        # page's thread, because other programs of the machine do not matter. Of several clicks, the shortest counts.
+        # Opens a page of the default size. Measures the script of a click and the layout after it on the clock of the
+        # page's thread, so that other programs of the machine do not matter. The shortest of several clicks counts.
         self.assertGreater((self.folder / "million.html").stat().st_size, 7_000_000)
         self.browser.call("Performance.enable", timeDomain="threadTicks")
         self.addCleanup(self.browser.call, "Performance.disable")
@@ -175,7 +175,7 @@ class ReportBrowserTest(PageCase):
         self.assertGreaterEqual(lines, 100)
         self.assertEqual(bars, 100)
         self.assertEqual(self.value(LOST), "45 lost events in this time")
-        # Two losses are marked.
+        # The chart marks both losses of the recording.
         self.assertEqual(self.value("document.querySelector('#chart .lost').getAttribute('d').split('M').length - 1"), 2)
         self.assertIn("199 durations from 1 µs to 199 µs", self.value("document.querySelector('#histogram').getAttribute('aria-label')"))
 
@@ -195,7 +195,7 @@ class ReportBrowserTest(PageCase):
                              'Chosen: Request at +0.000000000 s, 1001 worker 1: {"Order":0}')
             self.assertTrue(self.value("document.querySelector('#details').getBoundingClientRect().top < innerHeight - 50"))
             self.assertEqual(self.value("document.querySelector('#list .selected button').getAttribute('aria-current')"), "true")
-            # The focus stays where it was.
+            # The focus stays on the event's button in the list.
             self.assertTrue(self.value("document.activeElement === document.querySelector('#list .selected button')"))
             self.assertEqual(self.value("getComputedStyle(document.activeElement).outlineStyle"), "solid")
 
@@ -291,7 +291,7 @@ class ReportBrowserTest(PageCase):
         self.assertIn("(99.5 ms)", shown)
         for row in self.value(ROWS):
             self.assertTrue(0.497 < float(row[0].strip("+ s")) < 0.598, row)
-        # Thread 4000's first event is outside of this view; an event of 1001 is where it is drawn.
+        # A click on the first line in the lane of thread 1001 chooses that event.
         self.value("document.querySelectorAll('.lane')[1].scrollIntoView({block: 'center'})")
         x, y = self.value("""(lane => { const box = lane.lastChild.getBoundingClientRect();
           const at = Number(lane.querySelector(".ticks.series-0").getAttribute("d").match(/M([0-9.]+)/)[1]);
@@ -342,7 +342,7 @@ class ReportBrowserTest(PageCase):
                     # The number of events, and the time.
                     self.assertRegex(self.value("document.querySelector('#findings').parentElement.querySelector('.note').textContent"),
                                      r"^[\d,]+ events in [\d.]+ s, from 2027-01-15 08:00:00 on\. Times are in UTC\.")
-                    # Nothing else is said.
+                    # The first screen has no other findings.
                     self.assertLessEqual({topic for topic, _ in found}, {topic for topic, _ in expected}, found)
                     self.assertEqual(sum("began again" in text for _, text in found), name == "restart", found)
                     if expected:

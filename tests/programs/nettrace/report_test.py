@@ -42,7 +42,7 @@ class Page(html.parser.HTMLParser):
     def handle_starttag(self, tag, attrs):
         attrs = dict(attrs)
         self.tags[tag] += 1
-        assert not any(name.startswith("on") for name in attrs), attrs
+        assert not any(name.startswith("on") for name in attrs), f"<{tag}> has a script in an attribute: {attrs}"
         if tag == "meta" and attrs.get("http-equiv") == "Content-Security-Policy":
             self.policy = attrs["content"]
         if tag == "script":
@@ -376,7 +376,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(*findings)
 
     def test_several_files_make_the_page_of_the_merged_file(self):
-        # Each part that `nettrace cut` writes has all losses.
+        # `nettrace cut` writes all losses of the trace to each part, so the parts together have them several times.
         for name, count, lost, options in (("shop", 2, 90, []), ("tree", 3, 0, []), ("mixed", 2, 1000, ["--level", "2"])):
             with self.subTest(name):
                 folder = self.parts(name, count)
@@ -392,7 +392,7 @@ class ReportTest(unittest.TestCase):
                 self.assertEqual([row[:2] for row in page.rows("files-table")],
                                  [[file.name, str(file.stat().st_size)] for file in files])
                 self.assertEqual(page.data["file"], "0.nettrace and 1.nettrace" if count == 2 else "0.nettrace and 2 more files")
-        # The request across processes is one tree, though its file is another.
+        # The request across processes is one tree, although the parts of the tree are in several files.
         self.report(*sorted((self.folder / "tree-parts").iterdir()), "-o", self.out)
         self.assertIn("Request (Shop.Web) took 6.80 ms", Page(self.out).text)
 
@@ -515,7 +515,7 @@ class ReportTest(unittest.TestCase):
         self.assertIn("{{data}}", names)
         text = self.out.read_text(encoding="utf-8")
         self.assertIsNone(re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]", text))
-        # The style and the script are the ones that the policy names.
+        # The page has only two script elements: its data and its script.
         self.assertEqual(text.count("<script"), 2)
         self.assertEqual(text.lower().count("</script"), 2)
 
@@ -599,7 +599,7 @@ class ReportTest(unittest.TestCase):
         file = self.folder / "long.nettrace"
         long_file(file, 40)
         for number in (signal.SIGINT, signal.SIGTERM):
-            for _ in range(10):  # The command may end before the signal arrives.
+            for _ in range(10):  # Tries again if the command ends before the signal arrives.
                 with subprocess.Popen([ARGS.nettrace, "report", file, "-o", self.out], stderr=subprocess.PIPE) as process:
                     # The command installs its signal handlers before it reads the file, and then begins the page.
                     while process.poll() is None and not self.has_begun(process.pid):

@@ -197,7 +197,7 @@ class RingTest(unittest.TestCase):
         ran = subprocess.run([ARGS.nettrace, "record", "-e", ":"], cwd=self.folder, env=self.env, capture_output=True, check=False)
         self.assertNotEqual(ran.returncode, 0)
         self.assertEqual((self.trace.read_bytes(), previous.read_bytes()), (contents[-1], contents[-2]))
-        # A directory is not renamed.
+        # If the output is a directory, the recorder does not rename it.
         self.trace.unlink()
         self.trace.mkdir()
         ran = subprocess.run([ARGS.nettrace, "record", "-e", "Ring_Service", "--", "true"], cwd=self.folder, env=self.env,
@@ -206,7 +206,7 @@ class RingTest(unittest.TestCase):
         self.trace.rmdir()
 
     def test_short_services(self):
-        """All events of services that end at once are recorded, with the pids and names of the services."""
+        """Tests that all events of services that end at once are recorded, with the pids and names of the services."""
         for _ in range(20):
             summary = json.loads(self.record_command("Ring_Service", ARGS.service, "20"))
             self.assertEqual((summary["events"], summary["lost"], summary["undecoded"]), (20, 0, 0))
@@ -244,7 +244,7 @@ class RingTest(unittest.TestCase):
         service = self.service(2, 100)
         self.assertEqual(service.write(), (200, 0))
         if TRANSPORT == "ring-inline":
-            # The service sends its events every 50 ms. Those that it has not sent end with it.
+            # The service sends its events every 50 ms. Events that it has not sent are lost when it is killed.
             nettraced.until(lambda: self.count_arrived() == 200, DEADLINE, self.messages.read_text)
         service.kill()
         summary, _ = self.stop(recording)
@@ -268,7 +268,7 @@ class RingTest(unittest.TestCase):
         recording = self.start("-e", "Ring_Service", "--pid", str(wanted.process.pid))
         self.assertEqual(wanted.write(), (50, 0))
         wanted.end()
-        # The recording ends with the process.
+        # A recording of one process ends when the process ends.
         summary, _ = self.finish(recording)
         self.assertEqual(summary["events"], 50)
         self.check_values(self.events(), [wanted], 1, 50)
@@ -316,14 +316,14 @@ class RingTest(unittest.TestCase):
         self.stop(recording, expect=3)
 
     def test_command_is_recorded_beside_another_collector(self):
-        """The default socket is in use, so the command gets another one."""
+        """Tests that the services of a command use a separate socket if another collector has the default one."""
         (self.folder / "nettraced").mkdir()
         self.socket = self.folder / "nettraced/events"
         prefix, nettrace, program = (), ARGS.nettrace, ARGS.service
         if os.geteuid() == 0:
             _, nettrace, program = self.without_rights()
             os.chown(self.socket.parent, NOBODY, NOBODY)
-            # A collector of the machine would be found before that of the user. Its socket is hidden.
+            # Services would connect to a collector of the machine before that of the user, so its socket is hidden.
             prefix = ("unshare", "--mount", "sh", "-c", f"""
                 if [ -d /run/nettraced ]; then mount -t tmpfs -o mode=755 tmpfs /run/nettraced; fi
                 exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups "$@"
@@ -412,7 +412,7 @@ class RingTest(unittest.TestCase):
         # The two writers, the library's thread and the main thread. A sanitizer may have more threads.
         self.assertGreaterEqual(len({event["tid"] for event in exits}), 4)
         self.assertLessEqual({"writer-0", "writer-1"}, {event["payload"]["comm"] for event in exits})
-        # One clock: no event of the process is later than its end.
+        # Both kinds of events use one clock, so no event of the process is later than its end.
         written = [int(event["timestamp"]) for event in events if event["provider"] == "Ring_Service"]
         self.assertLess(max(written), max(int(event["timestamp"]) for event in exits))
 
@@ -421,7 +421,8 @@ class RingTest(unittest.TestCase):
         options, nettrace, program = self.without_rights()
         environments = [self.env]
         if not pathlib.Path("/proc/sys/kernel/user_events_max").exists():
-            # The collector finds out that the kernel has no user_events, though it cannot read tracefs.
+            # Without the variable, the collector itself must find out that the kernel has no user_events, although this user
+            # cannot read tracefs.
             environments.append({name: value for name, value in self.env.items() if name != "EVENTHEADER_TRANSPORT"})
         for self.env in environments:
             with self.subTest(transport=self.env.get("EVENTHEADER_TRANSPORT")):
@@ -562,7 +563,7 @@ class RingTest(unittest.TestCase):
             self.assertFalse(self.socket.exists())
 
     def test_daemon_with_targets_and_filters(self):
-        """Sessions of nettraced with a target or a filter get the events that these select."""
+        """Tests that sessions of nettraced with a target or a filter get only the events that the target or filter selects."""
         mount = cgroups.mount()
         own = f"nettrace-ring-{os.getpid()}.service"
         wanted, other = self.service(2, 100), self.service(1, 30)
@@ -581,7 +582,8 @@ class RingTest(unittest.TestCase):
                 if name not in ("mixed", "pattern"):
                     daemon.wait_for_state(name, "running")
             expected = {"whole": 230, "process": 200, "filter": 23}
-            # Otherwise, the name of a thread is unknown if the thread ends before its events are read.
+            # Without the kernel's events, the name of a thread that ends before its events are read is unknown. Then the
+            # session "command", which selects threads by name, has no fixed number of events.
             if transport.HAS_KERNEL:
                 expected["command"] = 100
             if mount:
@@ -644,7 +646,7 @@ class RingTest(unittest.TestCase):
             self.assertEqual(daemon.stop(), 0, daemon.log())
 
     def test_refused_services_are_reported(self):
-        """One line for each reason, with the user, the process and a remedy."""
+        """Tests that the recorder reports each reason once, with the user, the process and a remedy."""
         recording = self.start("-e", "Ring_*")
         for _ in range(3):
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as wrong:
@@ -657,7 +659,7 @@ class RingTest(unittest.TestCase):
         self.assertIn("\n  3 connections of services refused\n", errors)
 
     def test_socket_of_systemd(self):
-        """systemd has the socket. Services connect before nettraced starts, and while it is away."""
+        """Tests a socket that systemd opens: services can connect before nettraced starts, and while it does not run."""
         environment = {name: value for name, value in self.env.items() if name != "EVENTHEADER_SOCKET"}
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener, \
                 unittest.mock.patch.dict(os.environ, environment, clear=True):

@@ -55,7 +55,7 @@ class ShipDaemonTest(unittest.TestCase):
             self.receiver.choose = lambda number, body: otlp_server.Reply(503)
             self.write_file()
             nettraced.until(lambda: len(self.receiver.requests) > before, DEADLINE, lambda: before)
-            # The file that is being sent is open, so it is sent although it is deleted.
+            # `nettrace ship` has the file that it is sending open, so it sends all of it although nettraced deletes it.
             for _ in range(KEPT + 2):
                 self.write_file()
             self.receiver.choose = lambda number, body: None

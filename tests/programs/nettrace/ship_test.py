@@ -46,7 +46,7 @@ class ShipTest(unittest.TestCase):
         return path
 
     def records(self, *seeds):
-        """Returns how many records the files become."""
+        """Returns the number of records to which the files are converted."""
         total = 0
         for seed in seeds:
             path = self.folder / f"random-{seed}.nettrace"
@@ -123,7 +123,7 @@ class ShipTest(unittest.TestCase):
                                  read_uids=lambda body: otlp_server.json_spans(body) or otlp_server.json_uids(body))
         options = [word for provider in providers for word in ("--spans", provider)]
         options += ["--request-size", "20000"]
-        # The run ends in the middle, and the next one continues.
+        # A run ends after four requests, and the next run continues there.
         receiver.choose = lambda number, body: None if number < 4 else otlp_server.Reply(401)
         self.ship(receiver, *options, expect=1)
         before = len(receiver.requests)
@@ -458,7 +458,7 @@ class ShipTest(unittest.TestCase):
         self.assertEqual(ship.returncode, 0)
 
     def certificate(self):
-        """Returns the files of a certificate of 127.0.0.1 and of its key."""
+        """Makes a certificate for 127.0.0.1. Returns the files of the certificate and of its key."""
         if shutil.which("openssl") is None:
             self.skipTest("needs openssl")
         files = self.folder / "cert.pem", self.folder / "key.pem"
@@ -477,7 +477,7 @@ class ShipTest(unittest.TestCase):
         self.assertEqual(receiver.requests, [])
         self.ship(receiver, "--ca", cert)
         self.check_arrived(receiver, self.records(1))
-        # The certificate is of 127.0.0.1, and not of this name.
+        # The certificate is for 127.0.0.1, and not for localhost.
         self.state.unlink()
         before = len(receiver.requests)
         said = self.ship(receiver.url.replace("127.0.0.1", "localhost"), "--ca", cert, expect=1)[1]

@@ -44,7 +44,7 @@ def top(*arguments, expect=0, **options):
     options.setdefault("stdin", subprocess.DEVNULL)
     ran = subprocess.run([ARGS.nettrace, "top", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                          check=False, **options)
-    assert ran.returncode == expect, (arguments, ran.returncode, ran.stderr)
+    assert ran.returncode == expect, f"{arguments}: exit status {ran.returncode} instead of {expect}: {ran.stderr}"
     return ran.stdout
 
 
@@ -347,7 +347,7 @@ class Terminal:
             os.environ.pop("NO_COLOR", None)
             if no_color:
                 os.environ["NO_COLOR"] = "1"
-            os.read(1, 1)  # wait until its size is set
+            os.read(1, 1)  # wait until the terminal has its size
             os.execv(ARGS.nettrace, [str(ARGS.nettrace), "top", *map(str, arguments)])
         self.set_size(rows, columns)
         self.before = termios.tcgetattr(self.master)
@@ -393,12 +393,12 @@ class Terminal:
             elif found[3] == b"K":
                 self.cells = {place: text for place, text in self.cells.items() if place[0] != self.row}
             elif found[3] not in (None, b"m"):
-                raise AssertionError(found[0])
+                raise AssertionError(f"the screen of this test does not know the sequence {found[0]}")
             elif found[4] and self.is_shown:
                 text = found[4].decode()
                 width = 2 if unicodedata.east_asian_width(text) in "WF" else 1
                 if self.column + width > self.size[1]:
-                    raise AssertionError(f"writes beyond the edge of the terminal: {self.row} {self.column} {text}")
+                    raise AssertionError(f"text beyond the right edge: row {self.row}, column {self.column}, {text!r}")
                 self.cells[self.row, self.column] = text
                 for i in range(1, width):
                     self.cells[self.row, self.column + i] = ""
@@ -414,7 +414,7 @@ class Terminal:
         end = time.monotonic() + DEADLINE
         while not condition(self.lines()):
             if not self.read(0.2) or time.monotonic() > end:
-                raise AssertionError(f"{what}:\n" + "\n".join(self.lines()) + repr(self.written[-300:]))
+                raise AssertionError(f"expected on the screen: {what}\n" + "\n".join(self.lines()) + repr(self.written[-300:]))
         return self.lines()
 
     def wait_for(self, pattern):
@@ -426,7 +426,7 @@ class Terminal:
         while self.read(0.2):
             if time.monotonic() > end:
                 os.kill(self.pid, signal.SIGKILL)
-                raise AssertionError("nettrace top does not end:\n" + "\n".join(self.lines()))
+                raise AssertionError(f"nettrace top did not end within {DEADLINE} s:\n" + "\n".join(self.lines()))
         self.after = termios.tcgetattr(self.master)
         self.ended = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         return self.ended
@@ -536,7 +536,7 @@ class TerminalTest(unittest.TestCase):
         before = len(terminal.written)
         terminal.send("\x1b[B")
         terminal.wait(lambda lines: lines[5].startswith(">"), "the second row selected")
-        # Two lines changed: the one that was selected, and the one that is now.
+        # Two lines changed: the line that was selected before, and the line that is selected now.
         self.assertEqual(terminal.written[before:].count(b"H"), 2)
         terminal.send("q")
         self.check_end(terminal)

@@ -14,12 +14,12 @@ from support.load import load
 
 SECOND = 1_000_000_000
 INTERVAL = SECOND  # the default of the settings
-# The sessions of the tests: files of every kind.
+# Settings of each session: `whole` has the default settings, `rotated` begins a compressed file each second.
 SESSIONS = {"whole": "", "rotated": 'compression = true\nfiles.rotate_every = "1s"\n'}
 
 
 def numbers(program, *files, pid=None):
-    """Returns the object that load_numbers.cc prints for each file: for all processes, or for the process `pid`."""
+    """Returns the object that load_numbers prints for each file. It counts events of all processes or of the process `pid`."""
     if not files:
         return []
     options = [] if pid is None else ["--pid", str(pid)]
@@ -41,8 +41,8 @@ def kill(pid):
 
 def kill_often(kills, sessions, pid, restart, until, start_takes):
     """Kills a daemon at random times. One kill in four comes within `start_takes` seconds after a start, while the
-    daemon may repair the damage of the last kill. `pid` returns the process to kill, `restart` returns when there is a
-    new one, and `until` waits for a condition."""
+    daemon may repair the damage of the last kill. pid() returns the process to kill, restart() returns when a new
+    process runs, and until(condition) waits."""
     for number in range(kills):
         if number % 4 == 3:
             time.sleep(random.uniform(0, start_takes))
@@ -76,7 +76,7 @@ class Session:
         self._kept = self._folder.parent / f"{self._folder.name}-torn"
         self._kept.mkdir()
         test.addCleanup(shutil.rmtree, self._kept)
-        self._kills = []  # of each kill: its time, and the time since when the daemon was known to collect, or None
+        self._kills = []  # For each kill: its time, and since when the daemon was known to collect, or None
         self._ready = None
 
     def has_events(self):
@@ -89,14 +89,14 @@ class Session:
         return any(not self._link_of(path).exists() for path in self._folder.glob("*.partial"))
 
     def is_ready(self):
-        """Must be called when the file is being written, after a start."""
+        """Notes that the daemon collects. Must be called after a start, when is_written() is true."""
         self._ready = time.monotonic_ns()
 
     def _link_of(self, partial):
         return self._kept / partial.name.removesuffix(".partial")
 
     def killed(self, at):
-        """Must be called when the daemon is dead, before it is restarted."""
+        """Notes a kill, and keeps the torn file. Must be called after the daemon has ended and before it is restarted."""
         torn = [path for path in self._folder.glob("*.partial") if not self._link_of(path).exists()]
         self._test.assertLessEqual(len(torn), 1)
         for path in torn:
@@ -108,7 +108,7 @@ class Session:
         """Checks, after the daemon was stopped, that no file is damaged, that no event occurs twice, and that a kill
         has lost at most the events of the interval plus a margin. `service`: what load_service printed."""
         paths = sorted(self._folder.iterdir())
-        self._test.assertEqual({path.suffix for path in paths}, {paths[0].suffix})  # All files are complete.
+        self._test.assertEqual({path.suffix for path in paths}, {paths[0].suffix})  # No file is a partial file.
         files = {path.name: found for path, found in zip(paths, numbers(self._load_numbers, *paths, pid=service["pid"]))}
         for name, file in files.items():
             self._test.assertEqual((name, file["complete"], file["findings"], file["twice"]), (name, True, 0, 0))
@@ -146,7 +146,7 @@ class Session:
             for _, thread, tracepoint, first, last in file["numbers"]:
                 key = thread, tracepoint
                 gap = first - expected[key]
-                self._test.assertGreaterEqual(gap, 0, f"{name}: {key} has {first} again")
+                self._test.assertGreaterEqual(gap, 0, f"{name}: {key} has {first} again; expected {expected[key]} or more")
                 if key in after_kill:
                     missing += gap
                 elif gap:
@@ -168,7 +168,8 @@ class Session:
                 for number, thread in enumerate(service["threads"]) for tracepoint in range(tracepoints)}
 
     def _costs(self, files):
-        """Returns, for each kill of a daemon that collected, the time between the last event in a file and the kill."""
+        """Returns, for each kill of a daemon that collected, the time between the last event in a file and the kill. If the
+        daemon has recorded no event since its start, the time counts from when it was known to collect."""
         costs = []
         before = 0
         for at, ready in self._kills:

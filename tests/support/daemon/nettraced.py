@@ -22,12 +22,12 @@ class Daemon:
         self.path = pathlib.Path(self.folder.name)
         for name in ("conf", "state", "run"):
             (self.path / name).mkdir(exist_ok=True)
-        # The machine may lack the default group, whose users may view sessions.
+        # The machine may lack the default look_group, whose members may view sessions.
         self.set(daemon="[daemon]\nlook_group = ''\n", **settings)
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         (self.path / "notify").unlink(missing_ok=True)
         self.socket.bind(str(self.path / "notify"))
-        # Read at once, as systemd does: the socket holds ten unread notifications.
+        # A thread reads notifications at once, as systemd does, because the socket holds only ten unread notifications.
         self.received = queue.SimpleQueue()
         threading.Thread(target=self._receive, daemon=True).start()
         self.said = []
@@ -68,14 +68,14 @@ class Daemon:
             if any(text in line for line in self.hear(0.1)):
                 return
             if self.process.poll() is not None:
-                raise AssertionError(f"nettraced ended with {self.process.returncode}: {self.log()}")
-        raise AssertionError(f"no {text} within {seconds} s: {self.said} {self.log()}")
+                raise AssertionError(f"nettraced sent no {text}, but ended with {self.process.returncode}: {self.log()}")
+        raise AssertionError(f"nettraced did not send {text} within {seconds} s, but {self.said}; its log: {self.log()}")
 
     def log(self):
         return (self.path / "log").read_text()
 
     def wait_for_log(self, text, seconds=60):
-        until(lambda: text in self.log(), seconds, lambda: f"'{text}' in {self.log()}")
+        until(lambda: text in self.log(), seconds, lambda: f"the log must contain '{text}': {self.log()}")
 
     def ctl(self, *words, **popen):
         return subprocess.run([self.nettrace, "ctl", "--socket", self.path / "run/control", *words],
@@ -85,7 +85,7 @@ class Daemon:
     def ask(self, *words):
         done = self.ctl(*words)
         if done.returncode != 0:
-            raise AssertionError(f"{words}: {done.returncode} {done.stderr} {self.log()}")
+            raise AssertionError(f"ctl {words}: exit status {done.returncode}: {done.stderr}; log of nettraced: {self.log()}")
         return done.stdout.strip()
 
     def status(self, session):
@@ -93,7 +93,7 @@ class Daemon:
 
     def wait_for_state(self, session, state, seconds=20):
         until(lambda: self.status(session)["state"] == state, seconds,
-              lambda: f"{session} {state}: {self.status(session)} {self.log()}")
+              lambda: f"session {session} must be {state}: {self.status(session)}; log of nettraced: {self.log()}")
 
     def stop(self, seconds=30):
         """Stops the daemon as systemd does; returns the exit status."""
@@ -107,7 +107,7 @@ class Daemon:
 
     def close(self):
         self.kill()
-        self.socket.shutdown(socket.SHUT_RD)  # Ends the thread that reads it.
+        self.socket.shutdown(socket.SHUT_RD)  # Ends the thread that reads the socket.
         self.socket.close()
         self.folder.cleanup()
 

@@ -43,7 +43,7 @@ class FuseFile:
         self._answers.clear()
 
     def answer(self):
-        """Ends the effect of stop_answering."""
+        """Answers accesses at once again, after stop_answering."""
         self._answers.set()
 
     def __exit__(self, *_):

@@ -27,7 +27,7 @@ def read(path):
         data = memoryview(file.read())
     magic, _, attr_size, attrs_at, attrs_size, data_at, data_size = struct.unpack_from("<8s6Q", data)
     assert magic == b"PERFILE2"
-    kinds = {}  # kinds of samples, by the event's id
+    kinds = {}  # the sample type (PERF_SAMPLE_...) of each event, by the event's id
     for at in range(attrs_at, attrs_at + attrs_size, attr_size):
         kind = struct.unpack_from("<Q", data, at + 24)[0]
         ids_at, ids_size = struct.unpack_from("<QQ", data, at + attr_size - 16)
@@ -39,7 +39,7 @@ def read(path):
         record, _, size = struct.unpack_from("<IHH", data, at)
         if record == RECORD_SAMPLE:
             kind = kinds[struct.unpack_from("<Q", data, at + 8)[0]]
-            assert kind & IDENTIFIER and kind & RAW and kind & ~KNOWN == 0, hex(kind)
+            assert kind & IDENTIFIER and kind & RAW and kind & ~KNOWN == 0, f"unsupported sample type {hex(kind)}"
             samples.append(_sample(data, at + 8, kind))
         elif record == RECORD_LOST:
             lost += struct.unpack_from("<Q", data, at + 16)[0]

@@ -75,7 +75,7 @@ class Tracepoint:
 
 
 def of(systems):
-    """Returns all tracepoints of the systems, which need not exist."""
+    """Returns all tracepoints of the systems. A system that does not exist has none."""
     return [Tracepoint(system, folder.name) for system in systems
             for folder in sorted((EVENTS / system).glob("*/")) if (folder / "format").exists()]
 

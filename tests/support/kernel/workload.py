@@ -26,7 +26,7 @@ THREAD_NAME = "wörk-1"
 
 def threads():
     LIBC.prctl(PR_SET_NAME, THREAD_NAME.encode(), 0, 0, 0)
-    # The name is cut within a character: 15 bytes fit.
+    # A name has at most 15 bytes, so the kernel cuts this one within a character.
     LIBC.prctl(PR_SET_NAME, "é".encode() * 8, 0, 0, 0)
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[-1]})
     os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
@@ -146,7 +146,7 @@ def sockets(folder):
                 listener.listen()
                 exchange(listener, socket.SOCK_STREAM)
                 name = listener.getsockname()
-            # The listening socket is closed.
+            # The listening socket is closed, so the connection is refused.
             with socket.socket(family) as client:
                 client.connect_ex(name)
             with socket.socket(family, socket.SOCK_DGRAM) as one, socket.socket(family, socket.SOCK_DGRAM) as other:
@@ -177,7 +177,7 @@ def waiting():
 
 
 def network():
-    """Makes a separate network, with a neighbour that answers."""
+    """Makes a separate network with a neighbour, and sends a ping to itself."""
     subprocess.run(["unshare", "-n", "sh", "-c",
                     "ip link set lo up; ip link add a type veth peer name b; ip addr add 10.9.8.1/24 dev a; "
                     "ip link set a up; ip link set b up; ip neigh add 10.9.8.2 lladdr 02:00:00:00:00:01 dev a; "

@@ -18,7 +18,7 @@ MAX_SHOWN = 20
 
 
 def expected(service, thread, number):
-    """Returns event `number` of thread `thread` (0, 1, …), without what varies from run to run."""
+    """Returns event `number` of thread `thread` (0, 1, …), without the members that vary from run to run."""
     return _expected_call(thread, number) if service["calls"] else _expected_event(thread, number)
 
 
@@ -72,13 +72,13 @@ def problems(nettrace, file, service, lossy=None, events=EVENTS, names=True):
 
 
 def wrong_events(nettrace, file, service, names=True):
-    """Returns messages, at most MAX_SHOWN, and the number of events that were right."""
+    """Returns messages about wrong events, at most MAX_SHOWN, and the number of events that were right."""
     texts = []
     seen = set()
     times = collections.defaultdict(list)
     for event in commands.dump(nettrace, file):
         key = key_of(event, service)
-        problem = _difference(event, key, service, names) or (key in seen and "it is there twice")
+        problem = _difference(event, key, service, names) or (key in seen and "the event is in the recording twice")
         if not problem:
             seen.add(key)
             times[key[0]].append((event["timestamp"], key[1]))
@@ -103,10 +103,10 @@ def key_of(event, service):
 def _difference(event, key, service, names):
     thread, number = key
     if not isinstance(thread, int) or not 0 <= thread < len(service["threads"]):
-        return "there is no such thread"
+        return "the service has no thread with this number"
     wrote = service["threads"][thread]
     if not isinstance(number, int) or not 0 <= number < wrote["written"]:
-        return "it was never written"
+        return "the service wrote no event with this number"
     if service["processes"]:
         who = {"pid": event["tid"], "thread": f"{wrote['name']}-{number}"}
     else:
@@ -118,7 +118,7 @@ def _difference(event, key, service, names):
         if event.get(name) != value:
             return f"{name} is {event.get(name)!r} instead of {value!r}"
     if list(event["payload"]) != list(wanted["payload"]):
-        return f"the fields are {list(event['payload'])}"
+        return f"the fields are {list(event['payload'])} instead of {list(wanted['payload'])}"
     if not isinstance(event["payload"].get("odd", False), bool):
-        return "odd is not a boolean"
+        return "the field 'odd' must be a boolean"
     return None

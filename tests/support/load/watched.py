@@ -9,7 +9,7 @@ import time
 from support import failures
 from support.load import load
 
-# A message of `nettrace record` if its total differs from that of the kernel.
+# A part of the message that `nettrace record` prints if it counted another number of events than the kernel.
 KERNEL_DIFFERS = "please report this"
 
 
@@ -43,7 +43,7 @@ class Watched:
             old.unlink(missing_ok=True)
         points = [word for point in tracepoints() for word in ("-e", point)]
         counter = ["perf", "stat", "-a", "-x", ",", "-o", self._counts, *points, "--"] if perf else []
-        # exec keeps the process id.
+        # The recorder has the process id of the shell, because exec keeps it.
         shell = ["sh", "-c", f'echo $$ > {pid_file}.new && mv {pid_file}.new {pid_file} && exec "$@"', "sh"]
         recorder = [args.nettrace, "record", "--json", "-o", output or self.file, *points, *options]
         with open(self._errors, "wb") as errors:
@@ -81,7 +81,7 @@ class Watched:
         """Waits until load_service has written everything."""
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"load_service ended early; the recorder said:\n{self.said()}")
+            raise RuntimeError(f"load_service ended before it had written everything; the recorder printed:\n{self.said()}")
         self.service = json.loads(line)
 
     def wait(self, status=0):
@@ -91,7 +91,7 @@ class Watched:
         rest = self.process.stdout.read()
         self.process.wait()
         if self.process.returncode != status:
-            raise RuntimeError(f"the recorder ended with {self.process.returncode}; it said:\n{self.said()}")
+            raise RuntimeError(f"the recorder ended with {self.process.returncode}, not {status}; it printed:\n{self.said()}")
         self.summary = json.loads(rest) if rest else None
 
     def said(self):
@@ -111,7 +111,7 @@ class Watched:
         if self.summary["events"] + self.summary["lost"] != self.hits():
             texts.append(f"{self.summary['events']} events and {self.summary['lost']} lost, but perf counts {self.hits()}")
         if self.summary["events"] == 0:
-            texts.append("no event is shown")
+            texts.append("the recording has no events")
         if KERNEL_DIFFERS in self.said():
             texts.append(self.said())
         return texts

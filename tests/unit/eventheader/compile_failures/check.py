@@ -26,11 +26,11 @@ def main():
     text = pathlib.Path(source).read_text()
     cases = CASE.findall(text)
     if not cases or len(cases) != text.count("defined("):
-        sys.exit(f"{source}: the number of cases that were found differs from that of defined()")
+        sys.exit(f"{source}: each defined(NAME) needs a next line `// expect: TEXT`")
     with tempfile.TemporaryDirectory() as folder:
         command = [*compiler, f"-std={language}", "-D_GNU_SOURCE", "-I", include, *WARNINGS]
         if source.endswith(".c"):
-            # Names are checked only when code is generated for them.
+            # In C, some mistakes in names are found only when code is generated.
             command += ["-S", "-o", os.devnull, source]
         else:
             command += _precompiled(command, text, folder) + ["-fsyntax-only", source]
@@ -58,15 +58,15 @@ def _check(command, name, expected, lines, also_expected):
     """Returns a message about what is wrong with the case, or None."""
     done = _run(command if not name else [*command, f"-D{name}"])
     if not name:
-        return None if done.returncode == 0 else f"right use does not compile:\n{done.stderr}"
+        return None if done.returncode == 0 else f"the source does not compile without a misuse:\n{done.stderr}"
     if done.returncode == 0:
-        return f"{name} compiles"
+        return f"{name} compiles, but must fail"
     messages = done.stderr.replace("\\'", "'")  # g++ escapes these quotes in C.
     for texts in filter(None, (expected, also_expected)):
         if not any(text in messages for text in texts.split(" | ")):
-            return f"{name}: no \"{texts}\" in\n{done.stderr}"
+            return f"{name}: \"{texts}\" is not in the messages of the compiler:\n{done.stderr}"
     if lines and len(messages.splitlines()) > int(lines):
-        return f"{name}: more than {lines} lines in\n{done.stderr}"
+        return f"{name}: the compiler prints more than {lines} lines:\n{done.stderr}"
     return None
 
 

@@ -35,13 +35,13 @@ class Touchy:
     """A value that must not be converted to text: str() of it fails the test."""
 
     def __str__(self):
-        raise AssertionError("a value was converted to text")
+        raise AssertionError("the module converted a value of a disabled event to text")
 
 
 class AnywhereTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        # No collector listens there. The library reads the path when it registers its first tracepoint.
+        # No collector listens at this path. The library reads the path when it registers its first tracepoint.
         changed = unittest.mock.patch.dict(os.environ, EVENTHEADER_SOCKET="/nonexistent/events")
         changed.start()
         cls.addClassCleanup(changed.stop)

@@ -28,7 +28,7 @@ class Unprintable:
 
 
 class Text(str):
-    """A subclass, whose own __str__ must not matter."""
+    """A str whose __str__ the module must not call."""
 
     def __str__(self):
         raise ValueError("no text")
@@ -40,7 +40,7 @@ def recursive():
     return values
 
 
-# Values by the name of their field, with the JSON that `nettrace dump` shows. MISSING: there is no such field.
+# Values by the name of their field, with the JSON that `nettrace dump` shows. MISSING: the event has no such field.
 MISSING = object()
 TYPES = {
     "int": (-5, -5),
@@ -90,7 +90,7 @@ ODD = {
     "": (2, MISSING),
 }
 RENAMED = {"a_b": 1, "_": 2}
-# Each makes an event that is refused.
+# Values that are too large, so that their event is refused.
 REFUSED = {"long_text": "x" * 100000, "long_bytes": bytes(9000), "long_list": list(range(9000)), "long_nul": "\0" * 8200}
 
 
@@ -102,7 +102,7 @@ def until(ready):
     end = time.monotonic() + 60
     while not ready():
         if time.monotonic() > end:
-            sys.exit("service.py: nothing has enabled the event")
+            sys.exit("service.py: no collector enabled the event within 60 s")
         time.sleep(0.001)
 
 
@@ -124,7 +124,7 @@ def values():
     assert event(**{name: value for name, (value, _) in ODD.items()})
     assert event()
     for name, value in REFUSED.items():
-        assert not event(**{name: value}), name
+        assert not event(**{name: value}), f"an event with the field {name} was not refused"
     assert not event(**{f"f{i}": True for i in range(1025)})
     assert not event(**{"n" * 9000: 1})
     assert event(last=1)
@@ -221,7 +221,7 @@ def disabled():
         event(number=number, text="text", touchy=record)
         handler.handle(record)
     os.write(1, b"done")
-    os.getpid()  # ends the process
+    os.getpid()  # a forbidden system call: the kernel ends the process
 
 
 if __name__ == "__main__":
