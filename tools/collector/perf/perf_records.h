@@ -148,7 +148,7 @@ struct SampleRecord {
     std::span<const std::byte> stack;      // the bytes from the stack pointer on
     bool has_64_bits = false;              // whether the thread executes 64-bit code
   };
-  // What the sample has instead of the user part of `stack`; nullopt if there is no copy.
+  // Replaces the user part of `stack`. Empty if the sample has no copy.
   std::optional<Copy> copy;
 };
 // Parses a sample that may have a stack. Returns false if it has none.
