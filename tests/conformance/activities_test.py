@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Tests that TraceLog, as in PerfView, shows a start-stop activity for each pair of start and stop events, with its
 duration and the activity around it. The files have the events of the examples for HTTP and C, with ids that
-libeventheader has made. The generator writes them, because recordings of user_events need a VM."""
+libeventheader has made. The generator writes the files, because recordings of user_events need a VM."""
 
 import subprocess
 
@@ -23,7 +23,8 @@ def guid(text):
 
 def pairs(events):
     """Returns {activity id: (pid, task, duration in ms, id of the parent)} of the start and stop events of a file. The
-    parent is the related activity if that is still running; the previous round of the example for C is not."""
+    parent is the related activity if that is still running. A round of the example for C has no parent: its related
+    activity is the previous round, which has ended."""
     starts, found = {}, {}
     for event in events:
         key = guid(event.get("activityId"))
@@ -45,15 +46,15 @@ def problems(nettrace, command, file):
     if totals["exception"]:
         return wanted, [totals["exception"]]
     shown = {guid(activity["id"]): activity for activity in totals["activities"]}
-    texts = [f"{len(totals['activities'])} activities are shown of {len(wanted)} pairs"
+    texts = [f"TraceLog shows {len(totals['activities'])} activities; the file has {len(wanted)} pairs"
              ] if len(totals["activities"]) != len(wanted) else []
     for key, (pid, task, duration, parent) in wanted.items():
         activity = shown.get(key)
         if activity is None:
-            texts.append(f"{task} {key} is not shown")
+            texts.append(f"TraceLog does not show {task} {key}")
         elif (activity["pid"], activity["task"], guid(activity["parentId"])) != (pid, task, parent) or \
                 abs(activity["durationMs"] - duration) > CLOCK_ERROR_MS:
-            texts.append(f"{task} {key}, {duration} ms, parent {parent}: shown as {activity}")
+            texts.append(f"{task} {key}, {duration} ms, parent {parent}: TraceLog shows {activity}")
         elif not activity["name"].startswith(f"{task}(//"):
             texts.append(f"{task} {key} has no path in its name {activity['name']}")
     return wanted, texts

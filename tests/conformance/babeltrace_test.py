@@ -24,7 +24,7 @@ READ = "import ctf, pickle, sys; pickle.dump(ctf.read('/tmp/trace'), sys.stdout.
 
 
 def read(root, folder):
-    """Returns the ctf.Trace that this babeltrace2 reads from the directory."""
+    """Returns the ctf.Trace that the babeltrace2 of the fresh root reads from the directory."""
     copy = root.path / "tmp/trace"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder, copy)

@@ -5,8 +5,8 @@ that a test can say which of them its file may have:
   latin1   text in UTF-8 code units that is not ASCII is shown byte by byte
   nul      text ends at its first NUL
   empty    an object without fields at the end of the payload is shown as null
-  implied  a row without an opcode, and a name ending in Start or Stop: becomes opcode 1 or 2
-  label    an opcode label is ignored, the row's opcode is shown; a TraceLog's events only
+  implied  an event whose metadata row has no opcode, and whose name ends in Start or Stop, is shown with opcode 1 or 2
+  label    a TraceLog ignores the opcode in an event's label, and shows the opcode of the metadata row
 If a file has no value, TraceEvent shows one: a process id of 0, a thread id of -1, the name EventID(n), the CPU of an
 earlier event.
 """
@@ -22,7 +22,8 @@ from support import commands
 QUIRKS = ("latin1", "nul", "empty", "implied", "label")
 NO_ID = "00000000-0000-0000-0000-000000000000"
 START_STOP = {1: "start", 2: "stop"}
-# Rows of these providers have no names. We show the documented ones; TraceEvent does so in its views of the .NET runtime only.
+# Metadata rows of these providers have no names. dump shows the documented names; TraceEvent does so only in its views of
+# the .NET runtime.
 UNNAMED_PROVIDERS = ("Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown",
                      "Microsoft-DotNETCore-SampleProfiler")
 MAX_SHOWN = 20
@@ -38,7 +39,7 @@ class Comparison:
         """`own_ids`: the events keep their own ids, which differ from the ids of their metadata rows."""
         self._allowed = frozenset(allowed)
         self._own_ids = own_ids
-        self._schemas = {}  # Our id and name, by the provider's GUID and the id, by which TraceEvent identifies events.
+        self._schemas = {}  # (id, name) in dump, by (providerGuid, id) in TraceEvent.
         self._view = ""  # The part of TraceEvent that is being compared, for messages.
         self._log = False
         self.events = 0
@@ -47,8 +48,8 @@ class Comparison:
         self.count = 0
 
     def files(self, dumped, shown, totals, lost, log=False):
-        """`dumped`: our events; `shown`, `totals`: TraceEvent's, from a TraceLog if `log` is true; `lost`: the number
-        of lost events that our reader reports."""
+        """`dumped`: the events that dump shows. `shown`, `totals`: the events and totals that TraceEvent shows, in a
+        TraceLog if `log` is true. `lost`: the number of lost events that nettrace reports."""
         self._log = log
         self._view = "TraceLog: " if log else ""
         if totals["exception"]:
@@ -60,8 +61,8 @@ class Comparison:
         self._same("number of events", len(dumped), len(shown))
         for before, after in itertools.pairwise(shown):
             if after["timestamp"] < before["timestamp"]:
-                self._differ(f"TraceEvent shows {after['timestamp']} after {before['timestamp']}")
-        # Our events may be in the order of the file. The order of events with the same time is undefined.
+                self._differ(f"TraceEvent shows timestamp {after['timestamp']} after {before['timestamp']}, which is later")
+        # The events of dump may be in the order of the file. The order of events with the same time is undefined.
         for number, (ours, theirs) in enumerate(zip(_in_order(dumped), _in_order(shown)), 1):
             self._event(f"event {number} ({_show(ours['provider'] + '/' + ours['name'])} at {ours['timestamp']})",
                         ours, theirs)
@@ -78,7 +79,7 @@ class Comparison:
             if event["name"] == "ProcessCreate" or not lives:
                 lives.append({"startMs": event["relativeMs"] if event["name"] == "ProcessCreate" else None})
             elif event["name"] == "ExistingProcess":
-                lives[-1]["startMs"] = event["relativeMs"]  # TraceLog uses the time of the last event.
+                lives[-1]["startMs"] = event["relativeMs"]  # TraceLog uses the last of these events.
             if event["name"] == "ProcessExit":
                 lives[-1]["endMs"] = event["relativeMs"]
             else:
@@ -87,7 +88,7 @@ class Comparison:
         for process in totals["processes"]:
             processes[process["pid"]].append(process)
         for pid, lives in expected.items():
-            self._same(f"process {pid}: how many had this id", len(lives), len(processes[pid]))
+            self._same(f"number of processes with id {pid}", len(lives), len(processes[pid]))
             for life, process in zip(lives, sorted(processes[pid], key=lambda process: process["startMs"])):
                 for key, value in life.items():
                     if value is not None:
@@ -204,7 +205,7 @@ def _nanoseconds(utc):
 
 
 def _as_int32(number):
-    """Ids are 64 bits wide in the file, and 32 bits, signed, in TraceEvent."""
+    """Returns an id of 64 bits, as in the file, as the signed number of 32 bits that TraceEvent shows."""
     return (int(number) + 2**31) % 2**32 - 2**31
 
 
@@ -223,8 +224,8 @@ def _same_number(ours, theirs):
         return True
     if float not in (type(ours), type(theirs)):
         return False
-    # A reader may show a double without a fraction without a point. It may show a single with the digits that it needs,
-    # or with those of the double that it was converted to.
+    # A reader may show 2.0 as 2. It may show a single with as few digits as the single needs, or convert the single to a
+    # double and show the digits of the double.
     if float(ours) == float(theirs):
         return True
     try:

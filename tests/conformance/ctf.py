@@ -1,5 +1,5 @@
 """Compares what a reader shows of an exported CTF trace, of version 1.8 or 2, with what `nettrace dump --json --raw`
-shows of its file: the same events in the order of time, with the same names, values, times, threads, CPUs and labels,
+shows of the NetTrace file: the same events in the order of time, with the same names, values, times, threads, CPUs and labels,
 and the same number of lost events.
 
 Values are compared in one form: a value whose type differs in CTF is converted to the form that dump shows."""
@@ -14,7 +14,7 @@ from support import commands
 from support import script
 
 MAX_SHOWN = 20
-OF_ROWS = ("OpCode", "Keywords", "Level", "Version")  # Labels that replace what metadata rows say.
+OF_ROWS = ("OpCode", "Keywords", "Level", "Version")  # Labels that replace a property of the metadata row.
 NUL_SHOWN = "\u2400"  # A NUL would end a string in CTF.
 EMPTY_SHOWN = "\u200b"  # babeltrace2 2.0.4 shows an earlier event's text in place of an empty one.
 
@@ -24,7 +24,7 @@ def babeltrace():
     try:
         import bt2
     except ImportError as reason:
-        raise script.Skipped(f"babeltrace2 cannot be had: {reason}")
+        raise script.Skipped(f"the Python module of babeltrace2 cannot be imported: {reason}")
     return bt2
 
 
@@ -104,7 +104,7 @@ class Comparison:
     def trace(self, dumped, trace, lost):
         self._same("number of events", len(dumped), len(trace.events))
         times = [event["time"] for event in trace.events]
-        self._same("the order of time", sorted(times), times)
+        self._same("times of events in ascending order", sorted(times), times)
         self._same("events lost", lost, sum(count for _, _, count in trace.discarded))
         # The order of events with the same time on different CPUs is undefined.
         ours = sorted((_expected(event, self.is_ctf2) for event in dumped), key=_sort_key)
@@ -122,7 +122,7 @@ class Comparison:
         if one["error"] is not None:
             self._same(f"{where}: error", one["error"], other["payload"].get("error"))
             return
-        # Names are mangled, so values are compared by position.
+        # CTF 1.8 changes names, so values are compared by position.
         self.value(f"{where}: payload", one["payload"], other["payload"])
 
     def value(self, where, ours, theirs):
@@ -136,7 +136,7 @@ class Comparison:
         elif isinstance(ours, list) and isinstance(theirs, list):
             self._same(f"{where}: number of elements", len(ours), len(theirs))
             for index, (one, other) in enumerate(zip(ours, theirs)):
-                # In CTF, an array within an array is the member of a struct.
+                # In CTF, an array within an array is the member `value` of a struct.
                 inner = isinstance(one, list) and isinstance(other, dict)
                 self.value(f"{where}[{index}]", one, other["value"] if inner else other)
         elif not commands.is_malformed_text(ours, theirs) and not _same_scalar(ours, theirs):
@@ -169,7 +169,7 @@ def _sort_key(event):
 
 
 def label_texts(labels):
-    """Returns the labels of an event of dump as exports have them: as text, and without those of metadata rows."""
+    """Returns the labels of an event of dump as exports have them: as text, and without the labels in OF_ROWS."""
     return {name: [str(each) for each in value] if isinstance(value, list) else str(value)
             for name, value in labels.items() if name not in OF_ROWS}
 

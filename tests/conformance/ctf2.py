@@ -36,7 +36,8 @@ ROLES = {
 # `packets`: each Packet, stream by stream. `fragments`: the fragments of the metadata, unchanged, with their
 # attributes.
 Trace = collections.namedtuple("Trace", (*ctf.Trace._fields, "packets", "fragments"))
-# Times are in ns, and None if the packet does not have them. `discarded`: the counter's snapshot. `size`: in bytes.
+# Times are in ns, and None if the packet does not have them. `discarded`: the value of the counter of discarded events.
+# `size`: in bytes.
 Packet = collections.namedtuple("Packet", "stream begin end sequence discarded size context")
 
 
@@ -94,7 +95,7 @@ def _validator():
     try:
         import jsonschema
     except ImportError as reason:
-        raise script.Skipped(f"python3-jsonschema cannot be had: {reason}")
+        raise script.Skipped(f"the module of python3-jsonschema cannot be imported: {reason}")
     schema = json.loads(pathlib.Path(__file__).with_suffix(".schema.json").read_text(encoding="utf-8"))
     # The draft's own type checker accepts 1.0 as an integer; CTF 2 does not.
     return jsonschema.validators.extend(
@@ -188,7 +189,7 @@ class Metadata:
         return root
 
     def _effective(self, field_class):
-        """Returns the class with its aliases resolved. Checks it without its surroundings."""
+        """Returns the class with its aliases resolved. Checks only what does not depend on the classes around it."""
         if isinstance(field_class, str):
             need(field_class in self.aliases, f"alias {field_class!r} is not there")
             return self.aliases[field_class]
@@ -375,8 +376,8 @@ class Fields:
         for role in field_class.get("roles", ()):
             self.roles[role] = value
             if role == "default-clock-timestamp":
-                # A timestamp has the lowest bits of the clock. If they are below the previous ones, they have wrapped
-                # once.
+                # A timestamp has the lowest bits of the clock. If they are lower than the lowest bits of the previous time,
+                # they have wrapped once.
                 self.clock += (value - self.clock) % (1 << field_class.get("length", (self.position - start) // 8 * 7))
                 need(self.clock < 2**64, "a timestamp is before the one before it")
         return value
@@ -395,7 +396,7 @@ class Fields:
         return result
 
     def _skip(self, bits):
-        """Skips these bits, and returns where they begin."""
+        """Skips this number of bits, and returns the position of the first."""
         begin = self.position
         need(begin + bits <= self.limit, f"{bits} bits go on after the packet's content")
         self.position += bits
@@ -550,7 +551,7 @@ class DataStream:
         if packet.discarded is not None:
             lost = packet.discarded - (before.discarded or 0)
             need(lost >= 0, f"the counter of discarded events goes back from {before.discarded} to {packet.discarded}")
-        # babeltrace2 counts losses from the counter in the first packet, so it does not see earlier ones.
+        # babeltrace2 counts losses from the counter in the first packet, so it does not see losses before that.
         need(self.packets or not lost, f"{lost} events are lost before the end of the first packet")
         if lost:
             self.losses.append((before.end, packet.end, lost))

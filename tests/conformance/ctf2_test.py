@@ -1,5 +1,5 @@
 """Tests that the reader of CTF 2 reads what the specification allows, and refuses everything else. The traces are made
-by hand: they have every field class in both byte orders, and there is one for each rule that is broken."""
+by hand: some have every field class in both byte orders, and each of the others breaks one rule."""
 
 import copy
 import json
@@ -53,7 +53,7 @@ def variant(selector, options):
 
 
 def fragments(payload=None, order=LITTLE):
-    """Returns the fragments of the metadata by the names that the tests change them by."""
+    """Returns the fragments of the metadata. Tests use their keys to replace or remove fragments."""
     def role(length, name):
         return unsigned(length, order, roles=[name])
     return {
@@ -101,7 +101,7 @@ def encoded(parts):
 
 
 def write(folder, parts=None, **files):
-    """Writes a trace; without data streams, one with a single event."""
+    """Writes a trace. `files`: the data streams; without any, the trace has one data stream with one event."""
     metadata = parts if isinstance(parts, bytes) else encoded((fragments() if parts is None else parts).values())
     pathlib.Path(folder, "metadata").write_bytes(metadata)
     for name, data in (files or {"s": packet(event(150))}).items():
@@ -115,7 +115,7 @@ def read(parts=None, **files):
 
 
 def plain(value):
-    """Converts numbers with names to pairs."""
+    """Converts each ctf.Named in a value to a pair of the number and its names."""
     if isinstance(value, dict):
         return {name: plain(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -181,7 +181,7 @@ def classes(order):
                         "type": "static-length-array", "length": 2, "element-field-class": unsigned(16, order)}},
                     "n": number, "e": located("dynamic-length-array", ["n"], **{"element-field-class": number})},
                    "0100020003000400" "00", "0001000200030004" "00", {"s": [[1, 2], [3, 4]], "e": []}),
-        # The length of the texts in a point is a member of the structure that contains the points.
+        # The number of bytes of each text in a point is a member of the structure around the points.
         "places": ({"x": points, "tid": blob(["cpu_id"], origin="packet-context"),
                     "v": blob(["x", "n"])},
                    *2 * ["02" "02" "6162" "6364" "00" "010203" "0405"],
@@ -211,7 +211,7 @@ def classes(order):
 
 
 def sample(name, order):
-    """Returns metadata and a data stream with two packets, whose events have this payload."""
+    """Returns metadata and a data stream with two packets, whose events have the payload of this sample of classes()."""
     members, little, big, _ = classes(order)[name]
     payload = bytes.fromhex(little if order == LITTLE else big)
     parts = fragments(members, order)
@@ -292,7 +292,8 @@ class ReadTest(unittest.TestCase):
 
 
 def change(*path, **more):
-    """Returns metadata with another value (`to`), or without a value, at a path of keys and names of members."""
+    """Returns metadata in which the value at a path is replaced by `to`, or removed. The path has keys of objects, and names of
+    members where the value is a list of members."""
     parts = fragments()
     at = parts
     for key in path[:-1]:
@@ -457,8 +458,7 @@ METADATA = {
         option(0, 1, NUMBER, name="a"), option(2, 3, NUMBER, name="a")])), "an option is there twice"),
 }
 
-# Wrong data streams, by what is wrong: the metadata (None: that of the other tests), the stream, and the message of the
-# error.
+# Wrong data streams, by what is wrong: the metadata (None: that of fragments()), the stream, and the message of the error.
 DATA = {
     "no magic number": (None, packet(magic=1), "no magic number"),
     "another UUID": (None, packet(uuid=bytes(16)), "the UUID is not that of the metadata"),

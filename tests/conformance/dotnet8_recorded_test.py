@@ -38,14 +38,14 @@ def main():
     events = list(commands.dump(args.nettrace, file))
     shown = [(event["name"], event["payload"]) for event in events if event["provider"] in PROVIDERS]
     wanted = recorded.printed(args.out / "printed")
-    problems = [f"{other} instead of {event}" for event, other in zip(wanted, shown) if event != other][:3]
+    problems = [f"{other} is recorded instead of {event}" for event, other in zip(wanted, shown) if event != other][:3]
     if len(shown) != len(wanted) or len(wanted) != recorded.EVENTS * recorded.COUNT:
-        problems.append(f"{len(shown)} events of {len(wanted)} printed ones")
+        problems.append(f"{len(shown)} events recorded and {len(wanted)} printed instead of {recorded.EVENTS * recorded.COUNT}")
     if "GC/Start" not in {event["name"] for event in events if event["provider"] == recorded.RUNTIME}:
-        problems.append("no event of a garbage collection")
+        problems.append("no GC/Start of the runtime is recorded")
     states = [(process["state"], process["reason"], process["by"]) for process in summary["dotnet"]]
     if states != [("enabled", "", "eventPipe")]:
-        problems.append(f"states of processes: {states}")
+        problems.append(f"the processes are {states} instead of one that is enabled by eventPipe")
     print("\n".join(problems), end="\n" if problems else "")
     return check_files.report(file, check_files.check(args.nettrace, command, file, log=False)) and not problems
 

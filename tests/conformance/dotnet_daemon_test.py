@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tests that nettraced records what programs of .NET write, with the setting `dotnet`. In the VM, two sessions record the
+"""Tests that nettraced records the events of .NET programs, with the setting `dotnet`. In the VM, two sessions record the
 same programs, files rotate, nettraced is killed and started again, and programs run in another mount and pid namespace, for
 a moment only, without a diagnostics socket, or behind the socket of another user. The events must be those that the
 programs printed, and the status must count each program. With --here, two sessions record programs on this machine without
@@ -74,7 +74,8 @@ class Program:
         nettraced.until(lambda: self.err.read_text().count(text) >= count or self.process.poll() is not None, 90,
                         lambda: f"{text} {count}: {self.err.read_text()}")
         if self.err.read_text().count(text) < count:
-            raise AssertionError(f"the program ended with {self.process.poll()} before '{text}': {self.err.read_text()}")
+            raise AssertionError(f"the program ended with {self.process.poll()} before it printed '{text}': "
+                                 f"{self.err.read_text()}")
 
     def wait_for_round(self):
         self.wait_for("written", self.rounds)
@@ -124,7 +125,7 @@ def open_files(daemon, session):
 
 
 def wait_until_enabled(daemon, pid):
-    """Waits until both sessions have the events of a process."""
+    """Waits until the events of a process are enabled for both sessions."""
     def states():
         return [(each["state"], each["ended"]) for name in ("all", "work")
                 for each in daemon.status(name)["dotnetProcesses"] if each["pid"] == pid]
@@ -155,10 +156,11 @@ def check_sessions(args, daemon, checks):
     checks.equal(parts[1], program.printed()[half:], "events after the rotation")
     status = daemon.status("all")
     if not args.here:
-        checks.equal([status[key] for key in ("dotnetEnabled", "dotnetNotEnabled", "dotnetNotAsked")], [1, 0, 0], "counts")
+        checks.equal([status[key] for key in ("dotnetEnabled", "dotnetNotEnabled", "dotnetNotAsked")], [1, 0, 0],
+                     "processes enabled, not enabled and not asked")
     checks.equal([(each["state"], each["reason"], each["ended"], each["by"]) for each in status["dotnetProcesses"]
                   if each["pid"] == program.process.pid],
-                 [("enabled", "", False, "eventPipe" if args.here else "userEvents")], "processes")
+                 [("enabled", "", False, "eventPipe" if args.here else "userEvents")], "state of the program in the status")
     daemon.kill()
     time.sleep(0.5)
     daemon.start()
@@ -169,7 +171,8 @@ def check_sessions(args, daemon, checks):
     third = daemon.ask("rotate", "all").splitlines()[-1].split()[-1]
     checks.equal(checks.texts(checks.events([third])), program.printed()[2 * half:], "events after the crash")
     collections = {event["name"] for event in checks.events([third], RUNTIME)}
-    checks.equal(collections >= {"GC/Start", "GC/Stop"}, True, f"events of a garbage collection in {collections}")
+    checks.equal(collections >= {"GC/Start", "GC/Stop"}, True,
+                 f"whether GC/Start and GC/Stop are among the runtime's events {collections}")
     daemon.ask("rotate", "work")
     wanted = [event for event in program.printed() if event[0].startswith("Work")]
     checks.equal(checks.texts(checks.events(daemon.files("work"))), wanted, "events of the second session")
@@ -186,7 +189,7 @@ def check_silent(args, daemon, checks):
             subprocess.Popen([args.nettrace, "ctl", "--socket", daemon.path / "run/control", "tail", "all"], stdout=out) as tailing:
         path = silent.stdout.readline().strip()
         wait_until_enabled(daemon, silent.pid)
-        nettraced.until(lambda: tail.stat().st_size > 0, 20, lambda: "the start of the tail")
+        nettraced.until(lambda: tail.stat().st_size > 0, 20, lambda: "the tail has written nothing")
         half = len(program.printed())
         program.next_round()
         wait_for_events(daemon, program, reported)
@@ -199,12 +202,14 @@ def check_silent(args, daemon, checks):
             program.next_round()
             wait_for_events(daemon, program, reported)
             file = daemon.ask("rotate", "all").splitlines()[-1].split()[-1]
-            checks.equal(stopping.poll(), None, "the end of the session with a silent stream, before a rotation")
+            checks.equal(stopping.poll(), None, "exit status of `ctl stop` while the silent stream still delays it")
             program.end()
-        checks.equal(4 < time.monotonic() - began < 20, True, f"seconds until the end: {time.monotonic() - began}")
+        checks.equal(4 < time.monotonic() - began < 20, True,
+                     f"whether session `work` ended after 4 s to 20 s: {time.monotonic() - began} s")
         checks.equal(checks.texts(checks.events([file]))[-half:], program.printed()[-half:], "events beside the silent stream")
         reasons = [each["reason"] for each in daemon.status("work")["dotnetProcesses"] if each["pid"] == silent.pid]
-        checks.equal(["did not end within 5 s" in each for each in reasons], [True], f"reasons {reasons}")
+        checks.equal(["did not end within 5 s" in each for each in reasons], [True],
+                     f"whether each reason is a stream that did not end: {reasons}")
         silent.kill()
         os.unlink(path)
 
@@ -239,12 +244,12 @@ def check_short(args, daemon, checks):
         each.wait()
     with contextlib.suppress(AssertionError):
         nettraced.until(lambda: counted(daemon) >= before + args.short, 20, lambda: "")
-    checks.equal(counted(daemon) - before, args.short, "programs that ended at once")
+    checks.equal(counted(daemon) - before, args.short, "number of programs that ended at once and were counted")
     status = daemon.status("all")
     reasons = {each["reason"] for each in status["dotnetProcesses"] if each["ended"] and each["name"] != "sleep"}
     print(f"of {args.short} short programs: {reasons}, {status['dotnetEnabled']} enabled in all")
     checks.equal(reasons <= {"", "it ended before it replied", "it ended before it could be asked"}, True,
-                 f"reasons {reasons}")
+                 f"whether all reasons are known: {reasons}")
 
 
 def check_no_socket(args, daemon, checks):
@@ -258,11 +263,13 @@ def check_no_socket(args, daemon, checks):
         process.update(processes[0] if processes else {})
         return bool(process)
     nettraced.until(has_process, 20, lambda: daemon.status("none"))
-    checks.equal((process["pid"], process["state"]), (program.process.pid, "noSocket"), "a program without a socket")
-    checks.equal("DOTNET_EnableDiagnostics=0" in process["reason"], True, process["reason"])
+    checks.equal((process["pid"], process["state"]), (program.process.pid, "noSocket"),
+                 "pid and state of a program without a socket")
+    checks.equal("DOTNET_EnableDiagnostics=0" in process["reason"], True,
+                 f"whether the reason names the variable: {process['reason']}")
     daemon.ask("stop", "none")
     left_out = [commands.info(args.nettrace, file)["tracepointsLeftOut"] for file in daemon.files("none")]
-    checks.equal(left_out, [1], "the account")
+    checks.equal(left_out, [1], "tracepoints that each file states as left out")
     program.kill()
 
 
@@ -281,8 +288,9 @@ def check_other_user(daemon, checks):
                 found[:] = [each for each in daemon.status("all")["dotnetProcesses"] if each["pid"] == sleeper.pid]
                 return bool(found)
             nettraced.until(is_refused, 20, lambda: daemon.status("all"))
-            checks.equal(found[0]["state"], "refused", "a socket of another user")
-            checks.equal("does not belong to process" in found[0]["reason"], True, found[0]["reason"])
+            checks.equal(found[0]["state"], "refused", "state of a process whose socket belongs to another user")
+            checks.equal("does not belong to process" in found[0]["reason"], True,
+                         f"whether the reason is that the socket does not belong to the process: {found[0]['reason']}")
             server.setblocking(False)
             with contextlib.suppress(BlockingIOError):
                 checks.equal(server.accept(), None, "connections to the socket of another user")
@@ -314,9 +322,9 @@ def check_cgroup(args, checks):
         recording.send_signal(signal.SIGINT)
         summary = json.load(recording.stdout)
     checks.equal([(each["pid"], each["state"]) for each in summary["dotnet"]], [(programs[0].process.pid, "enabled")],
-                 "processes of the cgroup")
-    checks.equal(checks.texts(checks.events([file])), programs[0].printed(), "events of the cgroup")
-    checks.equal(programs[1].printed(), [], "events beside the cgroup")
+                 "processes in the summary of the recording")
+    checks.equal(checks.texts(checks.events([file])), programs[0].printed(), "events of the program in the cgroup")
+    checks.equal(programs[1].printed(), [], "events of the program outside of the cgroup, which must not be enabled")
     for program in programs:
         program.kill()
 
@@ -332,7 +340,7 @@ def check_stop(args, daemon, checks):
     nettraced.until(lambda: subprocess.run(["sh", "-c", "grep -c ^nettrace_dotnet /sys/kernel/tracing/user_events_status"],
                                            stdout=subprocess.PIPE, check=False).stdout.strip() == b"0", 20,
                     lambda: pathlib.Path("/sys/kernel/tracing/user_events_status").read_text())
-    checks.equal(daemon.ask("status", "--json"), "", "sessions after the reload")
+    checks.equal(daemon.ask("status", "--json"), "", "sessions after the reload, which must be none")
 
 
 def inside(args):
@@ -348,7 +356,8 @@ def inside(args):
         check_short(args, daemon, checks)
         metrics = daemon.ask("metrics")
         enabled = daemon.status("all")["dotnetEnabled"]
-        checks.equal(f'nettraced_session_dotnet_processes_total{{session="all"}} {enabled}' in metrics, True, "metrics")
+        checks.equal(f'nettraced_session_dotnet_processes_total{{session="all"}} {enabled}' in metrics, True,
+                     f"whether the metrics have {enabled} processes")
         check_stop(args, daemon, checks)
         daemon.stop()
         check_cgroup(args, checks)
@@ -373,8 +382,8 @@ def here(args):
         check_silent(args, daemon, checks)
         enabled = daemon.status("all")["dotnetEnabled"]
         checks.equal(f'nettraced_session_dotnet_processes_total{{session="all"}} {enabled}' in daemon.ask("metrics"), True,
-                     "metrics")
-        checks.equal(daemon.stop(), 0, "the end of the daemon")
+                     f"whether the metrics have {enabled} processes")
+        checks.equal(daemon.stop(), 0, "exit status of the daemon")
     except AssertionError as error:
         checks.problems.append(str(error))
     finally:
@@ -397,7 +406,7 @@ def main():
     args.out = args.out.absolute()
     args.out.mkdir(parents=True, exist_ok=True)
     if args.here and os.path.exists("/sys/kernel/tracing/user_events_data"):
-        raise script.Skipped("the kernel has user_events")
+        raise script.Skipped("needs a kernel without user_events, on which .NET programs are recorded by EventPipe")
     program = [str(word) for word in reader.build_project(args.reader, PROJECT)]
     if args.here:
         args.program = program

@@ -73,7 +73,7 @@ def comparable(event, is_theirs):
 
 
 def second_round(events):
-    """Returns the events of a provider after the first round. The events of the second one are the last ones."""
+    """Returns the events from the second round on. The last EVENTS * COUNT events of the program are those of this round."""
     count = recorded.EVENTS * recorded.COUNT
     first = sorted((event["timestamp"] for event in events if event["provider"] in PROVIDERS[:2]))[-count]
     return [event for event in events if event["timestamp"] >= first]
@@ -84,9 +84,9 @@ def problems_of(view, ours, theirs):
     ours, theirs, problems = second_round(ours), second_round(theirs), []
     for provider in PROVIDERS:
         both = [[event for event in events if event["provider"] == provider] for events in (ours, theirs)]
-        print(f"{view}: {provider}: {len(both[0])} events here, {len(both[1])} of {TOOL}")
+        print(f"{view}: {provider}: {len(both[0])} events of nettrace, {len(both[1])} of {TOOL}")
         if len(both[0]) != len(both[1]) or not both[0]:
-            problems.append(f"{view}: {provider}: {len(both[0])} events instead of {len(both[1])}")
+            problems.append(f"{view}: {provider}: nettrace recorded {len(both[0])} events, and {TOOL} {len(both[1])}")
         for one, other in zip(*both):
             got, wanted = comparable(one, False), comparable(other, True)
             problems += [f"{view}: {provider}: {one['name']}: {key} is {got[key]} instead of {wanted[key]}"
@@ -99,7 +99,7 @@ def problems_of(view, ours, theirs):
 def main():
     args = script.parser(__doc__, "nettrace", "reader", "out").parse_args()
     if pathlib.Path("/sys/kernel/tracing/user_events_data").exists():
-        raise script.Skipped("the kernel has user_events")
+        raise script.Skipped("needs a kernel without user_events, on which .NET programs are recorded by EventPipe")
     args.out = args.out.absolute()
     args.out.mkdir(parents=True, exist_ok=True)
     program = reader.build_project(args.reader, recorded.PROJECT)
@@ -109,9 +109,9 @@ def main():
     problems = problems_of("dump", *dumped)
     problems += problems_of("TraceEvent", *(reader.read(command, file)[0] for file in (ours, theirs)))
     shown = [(event["name"], event["payload"]) for event in second_round(dumped[0]) if event["provider"] in PROVIDERS[:2]]
-    problems += [f"{other} instead of {event}" for event, other in zip(printed, shown) if event != other]
+    problems += [f"nettrace recorded {other} instead of {event}" for event, other in zip(printed, shown) if event != other]
     lost = [commands.info(args.nettrace, file)["lost"] for file in (ours, theirs)]
-    problems += [] if lost == [0, 0] else [f"lost events: {lost}"]
+    problems += [] if lost == [0, 0] else [f"nettrace and {TOOL} lost {lost} events instead of none"]
     print("\n".join(problems[:20]), end="\n" if problems else "")
     return not problems
 

@@ -71,16 +71,16 @@ def problems_of_events(events, args):
         if event["provider"] in (PROVIDER, DESCRIBED):
             by_process.setdefault(event["pid"], []).append(event)
     wanted = [printed(args.out / f"{name}.out") for name in NAMES]
-    problems = [f"{name}: the program printed {len(one)} events" for name, one in zip(NAMES, wanted)
+    problems = [f"{name}: the program printed {len(one)} events instead of {EVENTS * COUNT}" for name, one in zip(NAMES, wanted)
                 if len(one) != EVENTS * COUNT]
     if len(by_process) != len(NAMES):
-        problems.append(f"events of {len(by_process)} processes instead of {len(NAMES)}")
-    # The program that runs first is enabled first, and ends first.
+        problems.append(f"{len(by_process)} processes have events instead of {len(NAMES)}")
+    # Events are in the order of time, so the first process is the program that is enabled first.
     for name, one, got in zip(NAMES, wanted, by_process.values()):
         shown = [(event["name"], event["payload"]) for event in got]
-        problems += [f"{name}: {other} instead of {event}" for event, other in zip(one, shown) if event != other][:3]
+        problems += [f"{name}: recorded {other} instead of {event}" for event, other in zip(one, shown) if event != other][:3]
         if len(shown) != len(one):
-            problems.append(f"{name}: {len(shown)} events instead of {len(one)}")
+            problems.append(f"{name}: {len(shown)} events are recorded, and {len(one)} were printed")
         without = [event["name"] for event in got if not event.get("activityId")]
         if without:
             problems.append(f"{name}: {len(without)} events have no activity id, such as {without[0]}")
@@ -98,13 +98,13 @@ def problems_of_rows(events):
         got = (event["id"], event["level"], int(event["keywords"], 0) if isinstance(event["keywords"], str)
                else event["keywords"], event["opcode"])
         if got != wanted.get(event["name"]):
-            problems.append(f"{event['name']}: id, level, keywords and opcode are {got}")
+            problems.append(f"{event['name']}: id, level, keywords and opcode are {got} instead of {wanted.get(event['name'])}")
             break
     names = {event["name"] for event in events if event["provider"] == RUNTIME}
     if "GC/Start" not in names or "GC/Stop" not in names:
-        problems.append(f"no events of a garbage collection, but {sorted(names)}")
+        problems.append(f"GC/Start or GC/Stop is not among the events of the runtime: {sorted(names)}")
     if not any(event["name"] == "sched_process_exec" for event in events):
-        problems.append("no event of the kernel")
+        problems.append("no event sched_process_exec of the kernel")
     return problems
 
 
@@ -119,11 +119,11 @@ def problems_of_summary(events, args, file):
     problems = []
     states = [(process["state"], process["reason"]) for process in processes(events, summary)]
     if states != [("enabled", "")] * 2:
-        problems.append(f"states of processes: {states}")
+        problems.append(f"the states and reasons of the two programs are {states}; both must be enabled")
     if (args.out / "status").read_text().strip() != "0":
-        problems.append("nettrace record did not end with 0")
+        problems.append(f"nettrace record ended with {(args.out / 'status').read_text().strip()} instead of 0")
     if summary["lost"] or summary["undecoded"] or commands.info(args.nettrace, file)["lost"]:
-        problems.append(f"{summary['lost']} lost, {summary['undecoded']} undecoded")
+        problems.append(f"{summary['lost']} events are lost and {summary['undecoded']} undecoded instead of none")
     verified = subprocess.run([args.nettrace, "verify", file], stdout=subprocess.PIPE, text=True, check=False)
     if verified.returncode != 0:
         problems.append(verified.stdout)

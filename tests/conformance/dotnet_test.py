@@ -38,8 +38,8 @@ def record(args):
 
 
 def without_case_of_module(frame):
-    """Returns the frame with its module in small letters: the events of .NET that name a module differ in the case, and
-    TraceLog takes the name from one of them."""
+    """Returns the frame with its module in lower case. The events of .NET that name a module differ in the case, and
+    TraceLog takes the name from one of these events."""
     module, mark, method = frame.partition("!")
     return module.lower() + mark + method if mark else frame
 
@@ -64,7 +64,7 @@ def differences(name, wanted, got):
         if key != "events":
             texts.append(f"{name}: {key}: {got[key]} instead of {wanted[key]}")
             continue
-        texts.append(f"{name}: {len(got[key])} events instead of {len(wanted[key])}, or others")
+        texts.append(f"{name}: the events differ: {len(got[key])} are shown, {len(wanted[key])} expected")
         texts += [f"{name}: {one} instead of {other}" for one, other in zip(got[key], wanted[key]) if one != other][:3]
     return texts
 
@@ -82,7 +82,7 @@ def check_middle(args, command, file, original):
     output = pathlib.Path(args.out) / f"{file.stem}.middle.nettrace"
     subprocess.run([args.nettrace, "cut", "--since", since, "--until", until, file, "-o", output],
                    stderr=subprocess.DEVNULL, check=True)
-    # The times that nettrace compares have more digits than those of TraceEvent.
+    # Events at `since` or `until` are left out, because nettrace compares times with more digits than TraceEvent shows.
     wanted, got = ([event for event in views["events"] if since < event[0] < until and event[1] != RUNDOWN]
                    for views in (original, view(command, output)))
     print(f"{file.name}, its middle: {len(wanted)} events, {sum(bool(event[-1]) for event in wanted)} with stacks")
@@ -90,7 +90,7 @@ def check_middle(args, command, file, original):
 
 
 def check(args, command, file):
-    """Returns messages about what has changed."""
+    """Returns messages about what TraceLog shows differently after repair, cut or merge."""
     original = view(command, file)
     if original["exception"]:
         return [f"{file.name}: {original['exception']}"]
@@ -104,10 +104,10 @@ def check(args, command, file):
         return view(command, output)
 
     texts = differences(f"{file.name}, repaired", original, rewritten("repair", file))
-    # All events pass this filter.
+    # All events are later than this time.
     texts += differences(f"{file.name}, cut", original, rewritten("cut", "--since", "1990-01-01T00:00:00Z", file))
     texts += check_middle(args, command, file, original)
-    # The file merged with itself: every event is there twice, with the same stacks.
+    # The file is merged with itself, so every event must be shown twice, with the same stacks.
     merged = rewritten("merge", file, file)
     twice = {**original, "typed": {name: 2 * count for name, count in original["typed"].items()},
              "lost": 2 * original["lost"]}
@@ -121,9 +121,10 @@ def check_fresh(args, command):
     file = record(args)
     shown = view(command, file)
     texts = check(args, command, file)
-    # Without these events the test could not find a loss.
+    # If the trace had no samples or methods, the test could not find that a command drops them.
     if not shown["typed"].get(SAMPLE) or not shown["typed"].get(LOAD) or not shown["resolved"]:
-        texts.append(f"{file.name}: no samples, method loads or stacks in it: {shown['typed']}")
+        texts.append(f"{file.name}: no samples, no loaded methods, or no address of {shown['addresses']} with a method: "
+                     f"{shown['typed']}")
     if commands.info(args.nettrace, file)["events"] < len(shown["events"]):
         texts.append(f"{file.name}: nettrace info counts fewer events than TraceLog shows")
     return texts

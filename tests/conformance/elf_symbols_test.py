@@ -52,7 +52,7 @@ def check(args, folder, command):
 
     texts = []
     if functions():
-        texts.append(f"TraceEvent finds {functions()} although the file has no addresses")
+        texts.append(f"TraceEvent finds {functions()} before nettrace symbolize has added the addresses of the program")
     symbolized = subprocess.run([args.nettrace, "symbolize", "--json", file], stdout=subprocess.PIPE, check=True)
     summary = json.loads(symbolized.stdout)
     named = [module["named"] for module in summary["modules"] if module["path"] == str(program)]
@@ -61,7 +61,7 @@ def check(args, folder, command):
     subprocess.run([args.nettrace, "verify", "--strict", file], check=True, stdout=subprocess.DEVNULL)
     program.unlink()  # so that TraceEvent can use only the folder of symbols
     if functions() != {"recursion!recurse", "recursion!main"}:
-        texts.append(f"TraceEvent finds {functions()}")
+        texts.append(f"TraceEvent finds {functions()} instead of recursion!recurse and recursion!main")
     return texts
 
 

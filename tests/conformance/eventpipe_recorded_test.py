@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tests that `nettrace record --dotnet` records what programs of .NET write on a machine without user_events (EventPipe).
+"""Tests that `nettrace record --dotnet` records the events of .NET programs on a machine without user_events (EventPipe).
 One program runs before the recording and one starts during it. The file must have the events that the programs printed, and
 the events of a C++ service (rings in user space) that runs before and after the second program, in the order of time.
 TraceEvent must show the same values in a stream that the runtime writes without our programs. Other processes claim to be
@@ -115,7 +115,7 @@ def problems_of_order(events):
     runs = [(name, len(list(run))) for name, run in itertools.groupby(order)]
     count = order.count("service") // 2
     wanted = [("service", count), ("program", dotnet_recorded_test.EVENTS * COUNT), ("service", count)]
-    problems = [] if count and runs == wanted else [f"the order is {runs} instead of {wanted}"]
+    problems = [] if count and runs == wanted else [f"the events in the file are by {runs} instead of {wanted}"]
     for before, after in itertools.pairwise(events):
         if after["timestamp"] < before["timestamp"]:
             problems.append(f"{after['name']} follows {before['name']}, which is later")
@@ -141,15 +141,15 @@ def problems_of_fakes(args, stream):
             process.wait()
             process.stdout.close()
             os.unlink(path)
-    problems = [] if seconds < LONGEST else [f"the recording of fake runtimes lasted {seconds} s"]
+    problems = [] if seconds < LONGEST else [f"the recording of fake runtimes lasted {seconds} s; the limit is {LONGEST} s"]
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     if memory > MAX_MEMORY:
-        problems.append(f"a recording used {memory} KiB")
+        problems.append(f"a recording used {memory} KiB, more than {MAX_MEMORY} KiB")
     for process in json.loads(ran.stdout)["dotnet"]:
         name, reason, *_ = fakes.pop(process["pid"])
         if reason not in process["reason"]:
-            problems.append(f"{name}: the reason is '{process['reason']}'")
-    problems += [f"{name} is not reported" for name, *_ in fakes.values()]
+            problems.append(f"{name}: the reason is '{process['reason']}', without '{reason}'")
+    problems += [f"the summary does not report the fake runtime {name}" for name, *_ in fakes.values()]
     verified = subprocess.run([args.nettrace, "verify", file], stdout=subprocess.PIPE, text=True, check=False)
     return problems if verified.returncode == 0 else [*problems, verified.stdout]
 
@@ -159,11 +159,11 @@ def problems_of_stream(args, command, program):
     file, printed = collect(program, args.out)
     shown = [(event["name"], dotnet_recorded_test.with_ticks(event["payload"])) for event in commands.dump(args.nettrace, file)
              if event["provider"] in PROVIDERS]
-    problems = [f"stream: {other} instead of {event}" for event, other in zip(printed, shown) if event != other][:3]
+    problems = [f"stream: dump shows {other} instead of {event}" for event, other in zip(printed, shown) if event != other][:3]
     if len(shown) != len(printed):
-        problems.append(f"stream: {len(shown)} events instead of {len(printed)}")
+        problems.append(f"stream: dump shows {len(shown)} events; the program printed {len(printed)}")
     result = check_files.check(args.nettrace, command, file, log=False)
-    return problems if check_files.report(file, result) else [*problems, "TraceEvent shows the stream differently"]
+    return problems if check_files.report(file, result) else [*problems, "TraceEvent shows the stream otherwise than dump"]
 
 
 def problems_of_perf_map(args, program):
@@ -178,18 +178,18 @@ def problems_of_perf_map(args, program):
             process.kill()
         pathlib.Path(f"/tmp/perf-{process.pid}.map").unlink(missing_ok=True)
     has_map = [each["perfMap"] for each in json.loads(ran.stdout)["dotnet"]]
-    problems = [] if has_map == [True] else [f"perf maps: {has_map}"]
+    problems = [] if has_map == [True] else [f"whether the processes have a perf map: {has_map} instead of [True]"]
     samples = [event for event in commands.dump(args.nettrace, file, "--stacks") if event["name"] == "cpu"]
     named = [event for event in samples if "PriceOfBasket" in json.dumps(event["frames"])]
     if len(named) < len(samples) / 2 or not samples:
-        problems.append(f"{len(named)} of {len(samples)} samples have the name of the method")
+        problems.append(f"{len(named)} of {len(samples)} samples have the method PriceOfBasket; at least half must have it")
     return problems
 
 
 def main():
     args = script.parser(__doc__, "nettrace", "reader", "service", "out").parse_args()
     if os.path.exists("/sys/kernel/tracing/user_events_data"):
-        raise script.Skipped("the kernel has user_events")
+        raise script.Skipped("needs a kernel without user_events, on which .NET programs are recorded by EventPipe")
     args.out = args.out.absolute()
     args.out.mkdir(parents=True, exist_ok=True)
     program = reader.build_project(args.reader, dotnet_recorded_test.PROJECT)
@@ -201,7 +201,7 @@ def main():
     problems += problems_of_order(events)
     summary = json.loads((args.out / "summary.json").read_text())
     ways = [process["by"] for process in dotnet_recorded_test.processes(events, summary)]
-    problems += [] if ways == ["eventPipe"] * 2 else [f"the events came by {ways}"]
+    problems += [] if ways == ["eventPipe"] * 2 else [f"the events of the two programs came by {ways} instead of eventPipe"]
     problems += dotnet_recorded_test.problems_of_traceevent(command, file)
     problems += problems_of_stream(args, command, program)
     problems += problems_of_perf_map(args, program)

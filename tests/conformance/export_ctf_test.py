@@ -45,7 +45,7 @@ def check_program(folder):
                           stderr=subprocess.PIPE, text=True, check=False)
     warnings = [line for line in done.stderr.splitlines() if "discarded" not in line and line]
     if done.returncode != 0 or warnings:
-        print(f"babeltrace2 {folder}: {done.returncode}: {warnings[:5]}")
+        print(f"babeltrace2 {folder}: exit status {done.returncode}, messages {warnings[:5]}")
         return False
     return True
 
@@ -70,7 +70,7 @@ def check_random(args):
 
 
 def check_losses(args):
-    """Checks that each loss is between the events around it."""
+    """Checks the times and the number of events of each loss in both versions of CTF."""
     # The times of the sequence points and events in the generator's file.
     start = ctf.nanoseconds("2026-11-21T12:30:45.678Z")
     wanted = [(start + 10, start + 10, 5), (start + 10, start + 20, 3), (start + 20, start + 30, 4),
@@ -94,7 +94,7 @@ def check_profile(args):
     if environment == {"domain": "ust", "tracer_name": "lttng-ust", "tracer_major": "2"} and \
             who == {"vpid": 100, "vtid": 101, "procname": "main"}:
         return True
-    print(f"--profile lttng: {environment}, {who}")
+    print(f"--profile lttng: environment or context are not those of LTTng-UST: {environment}, {who}")
     return False
 
 
@@ -142,11 +142,11 @@ def check_names(args, file):
 
 
 def check_processes(args, file):
-    """Checks that an event has the name of its process."""
+    """Checks that one of the events task_rename has the name of its process, which is python3."""
     events = ctf.read(export(args, file, "--event", "task_rename")).events
     names = {event["context"]["process"] for event in events}
     if not any(pathlib.PurePath(name).name.startswith("python3") for name in names):
-        print(f"{file.name}: the processes are {sorted(names)[:20]}")
+        print(f"{file.name}: python3 is not among the processes {sorted(names)[:20]}")
         return False
     return True
 

@@ -76,7 +76,7 @@ def check_csv(args, file, events, lost):
     found = Differences()
     with open(export(args, file, "csv"), encoding="utf-8", newline="") as text:
         header, *rows = csv.reader(text)
-    found.same("names of columns that are there twice", len(header), len(set(header)))
+    found.same("number of columns, and of different names", len(header), len(set(header)))
     fields = set(header[header.index("error") + 1:])
     rows = [dict(zip(header, row, strict=True)) for row in rows]
     found.same("events lost", lost, sum(int(row["lost"]) for row in rows if row["lost"]))
@@ -154,7 +154,7 @@ def check_json(args, file, events, lost):
         found.same(f"{where}: thread", (ours["pid"] or 0, ours["tid"] or 0), (event["pid"], event["tid"]))
         if ours["tid"] and ours["thread"]:
             found.same(f"{where}: name of the thread", ours["thread"], threads.get((event["pid"], event["tid"])))
-    found.same("arrows", [], arrows)
+    found.same("arrows that no event explains", [], arrows)
     return found
 
 
@@ -213,7 +213,7 @@ def same_arguments(found, where, event, ended, shown, is_same=is_argument):
         name, more = shown.pop()
         found.same(f"{where}: name of the last argument", "stop.more" if ended else "more", name)
         expected, rest = expected[:14], expected[14:]
-        if more.endswith("…"):  # JSON that was cut
+        if more.endswith("…"):  # The exporter has cut the JSON.
             more = re.sub(r",?[^,]*$", "}", more, count=1)
         if not more.startswith("}"):
             shown += load(more)
@@ -273,11 +273,11 @@ def check_fxt(args, file, events, lost):
                 name, *_, provider = names.pop()
                 ended = name, provider
         if kind != fxt.INSTANT:
-            found.same(f"{where}: number of its activity", slices.setdefault(ours["activityId"], record.number), record.number)
+            found.same(f"{where}: id of its slice", slices.setdefault(ours["activityId"], record.number), record.number)
         found.same(f"{where}: name and type", (name, kind), (record.name, record.type))
         same_arguments(found, where, ours, ended, record.arguments)
-    found.same("arrows", [], arrows)
-    found.same("activities of one number", len(slices), len(set(slices.values())))
+    found.same("arrows that no event explains", [], arrows)
+    found.same("number of activities, and of different ids of slices", len(slices), len(set(slices.values())))
     return found
 
 

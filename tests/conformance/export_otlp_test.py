@@ -96,7 +96,7 @@ def check_shipped(args, messages, file, exported):
     info = commands.info(args.nettrace, file)
     plain = subprocess.run([args.nettrace, "dump", "--json", file], check=True, stdout=subprocess.PIPE).stdout.count(b"\n")
     if counts["accepted"] != shipped.total() or (counts["events"], counts["lost"]) != (plain, info["lost"]):
-        yield f"ship: {counts}, but {shipped.total()} records, {plain} events and {info['lost']} lost"
+        yield f"ship printed {counts}, but sent {shipped.total()} records; the file has {plain} events and {info['lost']} lost"
     if extra := shipped - exported:
         yield f"ship: {extra.total()} records that the export does not have"
 
@@ -183,7 +183,8 @@ def expected_ids(event, roots):
 
 
 def check_properties(event, record, roots):
-    """Yields the differences of everything but the fields. Removes the attributes that are right."""
+    """Yields the differences in the properties of an event, which are everything but its fields. Removes the attributes of
+    the properties from the record."""
     found = record.attributes
 
     def take(key, wanted):
@@ -230,7 +231,7 @@ def check_properties(event, record, roots):
                         (message.flags, parts.get("PartA.ext_dt_traceFlags", 0)),
                         (record.scope_attributes.get("eventheader.group", (None, None))[1], event.get("group"))):
         if wanted != got:
-            yield f"{wanted!r} became {got!r}"
+            yield f"{got!r} became {wanted!r}"
     for key, attribute in RESOURCE.items():
         if info.get(key) and record.resource.get(attribute) != ("string_value", info[key]):
             yield f"{key}: {info[key]!r} became {record.resource.get(attribute)!r}"
@@ -245,15 +246,15 @@ def check_event(event, record, roots):
     yield from check_properties(event, record, roots)
     payload = dict(event["attributes"])
     if event["log_record"]:
-        # The body of a log record is in PartB. A field with the name of an attribute of this project has a prefix.
+        # PartB has the body of a log record. A field named like an attribute of this project has a prefix in the export.
         payload = {f"field.{name}" if name == "thread.id" else name: value for name, value in payload.items()}
         body = event["log_record"].get("PartB.body")
         if not is_same(body, otlp_receiver.value_of(record.record.body)):
-            yield f"the body is {record.record.body}"
+            yield f"the body is {record.record.body} instead of {body!r}"
     elif record.record.HasField("body"):
         name = next((name for name in payload if name in MESSAGES), None)
         if name is None or not is_same(payload.pop(name), otlp_receiver.value_of(record.record.body)):
-            yield f"the body is {record.record.body}"
+            yield f"the body is {record.record.body}, which is not the field of the message"
     if not are_same(payload, record.attributes):
         for name in {**payload, **record.attributes}:
             ours, theirs = payload.get(name), record.attributes.get(name, (None, None))
@@ -315,7 +316,7 @@ def check_spans(args, messages, file, events):
                               stderr=subprocess.PIPE, text=True).stderr
         said = said if "without the other end" in said else ""
         if (f" {incomplete} event" in said) != (incomplete != 0):
-            yield f"{to}: {incomplete} incomplete, but: {said}"
+            yield f"{to}: {incomplete} events lack their start or stop, but the export printed '{said}'"
         read_requests = otlp_receiver.read_protobuf if to == "otlp-spans" else otlp_receiver.read_json
         found = [(scope.scope.name, span) for request, _ in read_requests(messages, out, spans=True)
                  for resource in request.resource_spans for scope in resource.scope_spans for span in scope.spans]
@@ -338,7 +339,7 @@ def check_spans(args, messages, file, events):
                 if span[key] != value:
                     yield f"{to}: {span['name']}: {key}: {value!r} instead of {span[key]!r}"
             if got.kind != 1:
-                yield f"{to}: kind {got.kind}"
+                yield f"{to}: {span['name']}: kind {got.kind} instead of 1"
             for key, value in span["payload"].items():
                 if value is not None and not key.startswith("thread.") and not is_same(value, attributes.get(key, (None, None))):
                     yield f"{to}: {span['name']}: {key} is {attributes.get(key)} instead of {value!r}"
@@ -369,21 +370,21 @@ def check(args, messages, file):
     wrong += more
     uids = {record.attributes.pop("log.record.uid")[1] for record in records}
     if uids != {record.attributes.pop("log.record.uid")[1] for record in same}:
-        wrong.append("the uids of the two forms differ")
+        wrong.append("otlp and otlp-json have different uids")
     if len(uids) != len(records):
-        wrong.append(f"{len(records)} records have {len(uids)} uids")
+        wrong.append(f"{len(records)} records have only {len(uids)} different uids")
     both = [sorted(map(repr, each)) for each in (records, same)]
     wrong += [f"otlp-json: {a} became {b}" for a, b in zip(*both, strict=False) if a != b]
     exported = collections.Counter(record for request, _ in otlp_receiver.read_protobuf(messages, args.out / f"{file.stem}.otlp")
                                    for record in encoded(request))
     wrong += check_shipped(args, messages, file, exported)
     if len(records) != len(same):
-        wrong.append(f"{len(records)} records in protobuf, {len(same)} in JSON")
+        wrong.append(f"{len(records)} records in protobuf, {len(same)} in otlp-json")
     lost = [record for record in records if record.scope == "nettrace"]
     if (total := sum(record.attributes["count"][1] for record in lost)) != commands.info(args.nettrace, file)["lost"]:
-        wrong.append(f"{total} events lost")
+        wrong.append(f"the records state {total} lost events, unlike nettrace info")
     if any(record.record.event_name != "LostEvents" or record.record.severity_number != 13 for record in lost):
-        wrong.append("a loss has another name or severity")
+        wrong.append("the record of a loss is not named LostEvents, or does not have severity 13")
     queues = collections.defaultdict(collections.deque)
     for record in records:
         if record.scope != "nettrace":
@@ -398,7 +399,7 @@ def check(args, messages, file):
     wrong += [f"a record without an event: {record}" for queue in queues.values() for record in queue]
     wrong += check_spans(args, messages, file, events)
     if (found := sum(bool(event["log_record"]) for event in events)) != LOG_RECORDS.get(file.stem, 0):
-        wrong.append(f"{found} log records in Common Schema")
+        wrong.append(f"{found} log records in Common Schema instead of {LOG_RECORDS.get(file.stem, 0)}")
     return wrong, len(events)
 
 

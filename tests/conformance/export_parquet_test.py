@@ -62,7 +62,7 @@ def expected_row(event):
 
 
 def pairs(json_text):
-    """Returns the JSON with its names in order."""
+    """Returns parsed JSON with each object as a list of pairs, so that the order of names is kept."""
     return json.loads(json_text, object_pairs_hook=list, parse_float=str)
 
 
@@ -114,14 +114,14 @@ def check_group(found, number, group, schema, rows):
             continue
         least, greatest = (function(values, key=order(leaf)) for function in (min, max))
         if leaf["type"] == "BYTE_ARRAY" and len(least.encode()) > 64:
-            found.same(f"{where}: begin of the least value", True, least.startswith(statistics["min_value"]))
+            found.same(f"{where}: whether min_value begins the least value", True, least.startswith(statistics["min_value"]))
             found.same(f"{where}: whether the least value is exact", False, statistics["is_min_value_exact"])
         else:
             found.same(f"{where}: least value", text(least), text(statistics["min_value"]))
         if "max_value" in statistics:
             found.same(f"{where}: greatest value", text(greatest), text(statistics["max_value"]))
         else:
-            found.same(f"{where}: whether the greatest value is long", True, len(greatest.encode()) > 64)
+            found.same(f"{where}: whether a greatest value without max_value is long", True, len(greatest.encode()) > 64)
 
 
 def check_statistics(found, read):
@@ -139,7 +139,7 @@ def check_wide(args, readers, source):
     export(args, source, out)
     piped = subprocess.run([args.nettrace, "export", "--to", "parquet", "--processes", "--account", source, "-o", "-"],
                            check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-    found.same("standard output is the file", True, piped == out.read_bytes())
+    found.same("whether standard output is equal to the file", True, piped == out.read_bytes())
     dumped = subprocess.run([args.nettrace, "dump", "--json", "--processes", "--account", source], check=True,
                             stdout=subprocess.PIPE).stdout.splitlines()
     events = [(json.loads(line), dict(pairs(line))["payload"]) for line in dumped]
@@ -183,7 +183,7 @@ def same_value(ours, theirs, column, reader):
 
 
 class TypedTable:
-    """A file of one kind of event, whose rows are taken one after the other."""
+    """A file of one kind of event. `next` is the number of the row of the next event."""
 
     def __init__(self, readers, path):
         duckdb, hyparquet = readers.read(path)
@@ -304,7 +304,7 @@ def check_pruning(found, readers, file, least):
     found.same("whether the query has rows", True, int(wanted[0]["rows"]) > 0)
     try:
         readers.query(f"select sum(epoch_us(time)) as sum from '{copy}'")
-        found.append("a query of all row groups reads row groups that are overwritten")
+        found.append("a query of all row groups succeeds although all but the last are overwritten")
     except RuntimeError:
         pass
 
@@ -326,7 +326,7 @@ def check_many(args, readers):
     bounds = [tuple(microseconds(group[name]) for name in ("least", "greatest")) for group in readers.query(
         f"select stats_min_value as least, stats_max_value as greatest from parquet_metadata('{out}') "
         "where path_in_schema = 'time' order by row_group_id")]
-    found.same("times in row groups that do not overlap", sorted(bounds), bounds)
+    found.same("least and greatest times of row groups, in order", sorted(bounds), bounds)
     check_pruning(found, readers, out, bounds[-1][0] + 1)
     print(f"{args.events} rows: {memory:.0f} MiB, {out.stat().st_size / args.events:.2f} bytes a row, {len(groups)} row groups")
     found.same(f"whether the peak memory of {memory:.0f} MiB is at most {args.memory} MiB", True, memory <= args.memory)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Tests that in the exports folded, speedscope and pprof, the sum of each stack is the number of events that `nettrace
 dump --json --stacks` shows with this stack. The files are random ones and, where the kernel allows it, recordings of
-programs that start. The readers of the formats are separate from the exporter. Google's pprof reads its format, too, if
-it is installed, speedscope reads the others, if npm can install it, and flamegraph.pl reads folded."""
+programs that start. The readers of the formats are separate from the exporter. Other programs also read the exports, if
+they are there: Google's pprof reads pprof, speedscope (from npm) folded and speedscope, and flamegraph.pl folded."""
 
 import collections
 import functools
@@ -192,9 +192,9 @@ def main():
     args.out.mkdir(parents=True, exist_ok=True)
     check_random(args)
     if not find_speedscope(args.out):
-        print("npm cannot install speedscope, which reads the first two formats, too")
+        print("speedscope does not read folded and speedscope, because npm cannot install it")
     if not pprof.find_program():
-        print("pprof is not installed; go tool pprof reads the third format, too")
+        print("Google's pprof does not read pprof, because neither pprof nor go is installed")
     check_recorded(args)
     return True
 

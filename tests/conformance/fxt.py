@@ -36,7 +36,7 @@ class Record:
             raise Error(self.offset, text)
 
     def word(self):
-        self.need(self.offset + 8 <= self.end, "the record has no word more")
+        self.need(self.offset + 8 <= self.end, "the record ends before its next word")
         [word] = struct.unpack_from("<Q", self.data, self.offset)
         self.offset += 8
         return word
@@ -66,7 +66,7 @@ class Record:
         name = self.string(name_ref)
         self.need(name, "an argument has no name")
         value = self.value(kind, rest)
-        self.need(self.offset == begin + 8 * size, f"argument {name!r} of type {kind} is not as long as it says")
+        self.need(self.offset == begin + 8 * size, f"argument {name!r} of type {kind} does not have the size that it states")
         return name, value
 
     def value(self, kind, rest):
@@ -78,7 +78,7 @@ class Record:
             self.need(rest >> 16 == 0, "reserved bits of an argument are not zero")
             return self.string(rest)
         if kind == 9:
-            self.need(rest in (0, 1), "a boolean is neither true nor false")
+            self.need(rest in (0, 1), "a boolean is neither 0 nor 1")
             return bool(rest)
         self.need(rest == 0, "reserved bits of an argument are not zero")
         if kind == 0:
@@ -86,13 +86,13 @@ class Record:
         word = self.word()
         if kind == 3:
             [word] = struct.unpack("<q", struct.pack("<Q", word))
-            self.need(not -2**31 <= word < 2**31, "a number has 32 bits")
+            self.need(not -2**31 <= word < 2**31, "a number that fits in 32 bits has 64")
         elif kind == 4:
-            self.need(2**32 <= word < 2**63, "a number has 32 bits, or more than Perfetto shows")
+            self.need(2**32 <= word < 2**63, "an unsigned number fits in 32 bits, or needs more than 63")
         elif kind == 5:
             [word] = struct.unpack("<d", struct.pack("<Q", word))
         else:
-            self.need(kind == 8, f"argument of type {kind}")
+            self.need(kind == 8, f"unknown type {kind} of an argument")
             return Koid(word)
         return word
 
@@ -116,7 +116,7 @@ class Reader:
         if len(data) % 8:
             raise Error(len(data), "the file ends within a word")
         if data[:8] != struct.pack("<Q", MAGIC):
-            raise Error(0, "no magic")
+            raise Error(0, "the file does not begin with the magic number")
         offset = 8
         while offset < len(data):
             [head] = struct.unpack_from("<Q", data, offset)
@@ -125,7 +125,7 @@ class Reader:
                 raise Error(offset, "a record is empty, or extends past the end of the file")
             record = Record(data, offset, size, self.strings)
             result = self.record(record, record.word())
-            record.need(record.offset == record.end, "a record has more words than its type")
+            record.need(record.offset == record.end, "a record has more words than its type needs")
             if result is not None:
                 yield result
             offset += size
@@ -134,31 +134,31 @@ class Reader:
         kind = bits(head, 0, 3)
         readers = {0: self.metadata, 1: self.initialization, 2: self.string, 3: self.thread, 4: self.event,
                    7: self.kernel_object}
-        record.need(kind in readers, f"a record of type {kind}")
-        record.need(kind == 0 or self.announced, "a record is of no provider")
-        record.need(kind != 4 or self.initialized, "an event is before the initialization")
+        record.need(kind in readers, f"unknown type {kind} of a record")
+        record.need(kind == 0 or self.announced, "a record comes before the first provider")
+        record.need(kind != 4 or self.initialized, "an event comes before the initialization record")
         return readers[kind](record, head)
 
     def metadata(self, record, head):
         kind = bits(head, 16, 19)
-        record.need(kind in (1, 2), f"metadata of type {kind}")
+        record.need(kind in (1, 2), f"unknown type {kind} of metadata")
         if kind == 1:
             record.need(bits(head, 60, 63) == 0, "reserved bits are not zero")
             record.text(bits(head, 52, 59))
             self.announced = True
         else:
             record.need(bits(head, 52, 63) == 0, "reserved bits are not zero")
-            record.need(self.announced, "a section's provider is not announced")
+            record.need(self.announced, "a section comes before the record of its provider")
 
     def initialization(self, record, head):
         record.need(bits(head, 16, 63) == 0, "reserved bits are not zero")
-        record.need(record.word() == 10**9, "a tick is no nanosecond")
+        record.need(record.word() == 10**9, "a tick is not 1 ns")
         self.initialized = True
 
     def string(self, record, head):
         index, size = bits(head, 16, 30), bits(head, 32, 46)
         record.need(index and not bits(head, 31, 31) and not bits(head, 47, 63), "reserved bits are not zero")
-        record.need(0 < size <= 32000, f"a text of {size} bytes")
+        record.need(0 < size <= 32000, f"a text has {size} bytes; 1 to 32000 are allowed")
         self.strings[index] = record.text(size)
 
     def thread(self, record, head):
@@ -168,9 +168,9 @@ class Reader:
     def event(self, record, head):
         begin = record.offset - 8
         kind, count, thread = bits(head, 16, 19), bits(head, 20, 23), bits(head, 24, 31)
-        record.need(kind <= FLOW_END, f"event of type {kind}")
+        record.need(kind <= FLOW_END, f"unknown type {kind} of an event")
         time = record.word()
-        record.need(time < 2**63, "a time that Perfetto takes for a negative one")
+        record.need(time < 2**63, "Perfetto would read a time of 2**63 or more as negative")
         if thread == 0:
             ids = record.word(), record.word()
         else:
@@ -188,13 +188,13 @@ class Reader:
         name = record.string(bits(head, 24, 39))
         arguments = dict(record.arguments(bits(head, 40, 43)))
         record.need(kind == PROCESS or (kind == THREAD and isinstance(arguments.get("process"), Koid)),
-                    f"an object of type {kind}")
+                    f"an object of type {kind} is neither a process nor a thread with its process")
         return Object(begin, kind, koid, name, arguments)
 
 
 def check_timeline(events):
-    """Checks durations, slices and flows in the order of time. Returns messages about what Perfetto would count as
-    errors."""
+    """Checks that durations and flows, in the order of time, begin before they end. Returns messages about what Perfetto would
+    count as errors."""
     open_durations, open_slices, flows, wrong = collections.Counter(), collections.Counter(), {}, []
     for event in sorted(events, key=lambda event: event.time):
         thread = event.process, event.thread
@@ -206,12 +206,12 @@ def check_timeline(events):
             open_slices[event.name, event.number] += 1
         elif event.type in (FLOW_BEGIN, FLOW_END):
             if not open_durations[thread]:
-                wrong.append(f"{event}: no duration is open")
+                wrong.append(f"{event}: a flow is outside of a duration")
             if (event.type == FLOW_BEGIN) == (event.number in flows):
-                wrong.append(f"{event}: a flow begins twice, or has not begun")
+                wrong.append(f"{event}: a flow begins twice, or ends before it begins")
             flows[event.number] = event.type == FLOW_END
         if open_durations[thread] < 0:
-            wrong.append(f"{event}: no duration is open")
+            wrong.append(f"{event}: a duration ends that has not begun")
     wrong += [f"flow {number} does not end" for number, ended in flows.items() if not ended]
     wrong += [f"a duration of {thread} does not end" for thread, count in open_durations.items() if count]
     return wrong

@@ -12,7 +12,7 @@ import check_files
 import comparison
 import reader
 
-# Each file, with the quirks that TraceEvent must show in it and may show.
+# Each file, with its quirks. TraceEvent must show each of them, and no others.
 FILES = {"types": (), "quirks": ("latin1", "nul"), "labels": ("label",), "activities": (),
          "activity-paths": (), "names": (), "intervals": (), "lost": (), "account": (), "empty": (),
          "repaired": (), "sections": (), "sections-0": (), "sections-1": (), "sections-2": ()}
@@ -25,7 +25,7 @@ def check_expected(folder, name, nettrace):
     events = check_files.dump(nettrace, folder / f"{name}.nettrace")
     result = comparison.Comparison()
     if len(events) != len(expected):
-        return [f"{name}: {len(events)} events instead of {len(expected)}"]
+        return [f"{name}: nettrace dump shows {len(events)} events instead of {len(expected)}"]
     for event, wanted in zip(events, expected):
         result.values(wanted["name"], wanted, {"name": event["name"], "payload": event["payload"]})
     return [f"{name}: {text} by nettrace dump" for text in result.differences]
@@ -36,11 +36,11 @@ def check_file(folder, name, allowed, args, command):
     result = check_files.check(args.nettrace, command, file, allowed)
     passed = check_files.report(file, result)
     for kind in set(allowed) - set(result.quirks):
-        print(f"  TraceEvent no longer shows it in its own way ({kind}): drop that from the documents")
+        print(f"  TraceEvent no longer has the quirk '{kind}' in this file; remove it from FILES and from the documents")
         passed = False
     lost = commands.info(args.nettrace, file)["lost"]
     if lost != LOST.get(name, 0):
-        print(f"  {lost} events lost instead of {LOST.get(name, 0)}")
+        print(f"  nettrace info states {lost} lost events instead of {LOST.get(name, 0)}")
         passed = False
     return passed
 

@@ -14,7 +14,7 @@ import ctf
 
 FILES = ("types", "quirks", "labels", "names", "intervals", "lost", "account", "empty", "sections")
 SEEDS = range(1, 4)
-# The properties of the event itself, which a row or a label may hold.
+# Properties of an event that must be equal. Before and after, they may be in the metadata row or in a label.
 SAME = ("time", "cpu", "level", "keywords", "opcode", "version", "pid", "tid", "thread", "activityId", "relatedActivityId",
         "stack")
 
@@ -40,7 +40,7 @@ class Comparison:
             self.value(where, one["payload"], other["payload"])
 
     def value(self, where, ours, theirs):
-        """Names are mangled, so members are compared by position."""
+        """Compares two values. Members are compared by position, because CTF 1.8 changes names."""
         if isinstance(ours, dict) and isinstance(theirs, dict):
             self.same(f"{where}: number of members", len(ours), len(theirs))
             for (name, one), (mangled, other) in zip(ours.items(), theirs.items()):
@@ -86,8 +86,8 @@ def dump(args, file):
 
 
 def without_synthesized(events, original):
-    """Returns the events without those that only the import adds: the names of processes for which the original file
-    has no event."""
+    """Returns `events` without the names of processes that the import adds, if the original file has no events about
+    processes."""
     had = sum(event["provider"] == "Universal.System" for event in original)
     return events if had else [event for event in events if event["provider"] != "Universal.System"]
 
@@ -115,12 +115,12 @@ def check_round_trips(args):
 
 
 def check_babeltrace(args):
-    """Imports the same trace, rewritten by babeltrace2 with other metadata, headers and alignments."""
+    """Imports exported traces after babeltrace2 has rewritten them with other metadata, headers and alignments."""
     if not shutil.which("babeltrace2"):
-        print("babeltrace2 is not here: what it writes is not read")
+        print("traces that babeltrace2 writes are not imported, because it is not installed")
         return True
     passed = True
-    # babeltrace2 aborts at lengths within structs in arrays, which "types" has.
+    # The file `types` is left out, because babeltrace2 aborts at its lengths within structs in arrays.
     for name in ("lost", "intervals", "labels", "names", "quirks", "sections", "random-1", "random-2"):
         folder = args.out / f"{name}.babeltrace"
         shutil.rmtree(folder, ignore_errors=True)
@@ -131,7 +131,8 @@ def check_babeltrace(args):
 
 
 def check_perf(args):
-    """Checks that the file has as many events as babeltrace2 shows, with the same times, CPUs and threads."""
+    """Checks that the import of a trace that perf writes has as many events as babeltrace2 shows, with the same times, CPUs
+    and threads."""
     data, folder = args.out / "perf.data", args.out / "perf.ctf"
     shutil.rmtree(folder, ignore_errors=True)
     record = ["perf", "record", "-o", data, "-e", "sched:sched_switch,cpu-clock", "-a", "-g", "--", "sleep", "0.1"]
@@ -140,7 +141,7 @@ def check_perf(args):
         if not shutil.which("perf") or os.geteuid() != 0 or subprocess.run(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 check=False).returncode != 0:
-            print("perf cannot record or convert here: what it writes is not read")
+            print("a trace that perf writes is not imported, because perf cannot record or convert here")
             return True
     bt2 = ctf.babeltrace()
     shown = [(message.default_clock_snapshot.ns_from_origin, int(message.event.packet.context_field["cpu_id"]),

@@ -14,7 +14,7 @@ CUT = "…"
 
 
 def leaves(value, name):
-    """Yields the values of a payload by the names that their arguments have."""
+    """Yields the values of a payload, each with the name of its argument in the Fuchsia trace."""
     if isinstance(value, dict) and value:
         for key, member in value.items():
             yield from leaves(member, f"{name}.{key}" if name else key)
@@ -31,7 +31,7 @@ def same(one, other):
         return other == {None: "", str({}): "{}", str([]): "[]"}[one if one is None else str(one)]
     if isinstance(one, str) and isinstance(other, str):
         return one == other or other.endswith(CUT)
-    # JSON has large integers as text, and floats without a fraction as integers.
+    # dump shows large integers as text, and floats without a fraction as integers.
     try:
         return type(one) is type(other) is bool and one == other or float(one) == float(other)
     except ValueError:
@@ -75,9 +75,9 @@ def differences(one, other):
     payload = dict(other["payload"])
     if "error" in one:
         if payload.pop("error", None) != one["error"]:
-            yield "the error is not there"
+            yield f"error: {one['error']} became another one, or is missing"
     wanted = list(leaves(one["payload"], "")) if one["payload"] else []
-    # If JSON has a field twice, Python keeps its last value. Fields for which a record has no room are one text.
+    # If JSON has a field twice, Python keeps its last value. Fields for which a record has no room are in the text `more`.
     if "more" not in payload and len(dict(wanted)) != len(payload):
         yield f"{one['payload']} became {payload}"
     for name, value in dict(wanted).items():

@@ -109,7 +109,7 @@ def record(args, home, stack):
     """Records the services. Returns the sessions' directories, the number of events that were written to sessions of
     values, and the number that were written to `discard`."""
     program = home / "service"
-    shutil.copy(args.service, program)  # The user may have no access to the build folder.
+    shutil.copy(args.service, program)  # The user of the service may have no access to the build folder.
     daemon = Daemon(home, stack)
     folders = {"uid": daemon.session("uid", "uid", BLOCKING, VALUES),
                "pid": daemon.session("pid", "pid", BLOCKING, VALUES),
@@ -196,9 +196,9 @@ class Comparison(ctf.Comparison):
                 self._same(f"{where}: {name} as shown", one["shown"][name], hex(theirs[name]))
 
     def fact(self, what, is_so):
-        """Checks a property that the traces must have, so that the comparison is meaningful."""
+        """Checks that the statement `what` is true. Most of them make sure that the comparison is meaningful."""
         if not is_so:
-            self._differ(f"{what}: not so")
+            self._differ(f"{what}: this must be so, and is not")
 
 
 def packets(folder):
@@ -224,29 +224,32 @@ def check_sessions(args, folders, count, lost):
         seen, missing = packets(folder)
         comparison = Comparison()
         comparison.session(found, info["lost"], trace)
-        comparison.fact("several packets", seen > 2 or name == "state")
-        comparison.fact(f"{missing} packets missing are told: {told}",
+        comparison.fact("the trace has more than 2 packets", seen > 2 or name == "state")
+        comparison.fact(f"a message states the {missing} missing packets if there are any: {told}",
                         (f" {missing} packets " in told) if missing else "packets" not in told)
         if name in ("uid", "pid", "rotated"):
-            comparison.fact("all events of values", len(found) + info["lost"] == count)
-            comparison.fact("two processes", len({event["pid"] for event in found}) == 2)
-            comparison.fact("threads", len({event["tid"] for event in found}) > 4)
-            comparison.fact("more classes than 5 bits can name", len({event["name"] for event in found}) > 31)
+            comparison.fact(f"each of the {count} events of `values` is there or counted as lost",
+                            len(found) + info["lost"] == count)
+            comparison.fact("the events are from two processes", len({event["pid"] for event in found}) == 2)
+            comparison.fact("the events are from more than 4 threads", len({event["tid"] for event in found}) > 4)
+            comparison.fact("the trace has more than 31 event classes, which 5 bits cannot number",
+                            len({event["name"] for event in found}) > 31)
         if name in ("uid", "pid"):
             alone = sorted(event["time"] for event in found
                            if event["name"] == "nothing" and event["tid"] == event["pid"])
-            comparison.fact("a pause longer than the header's timestamp",
+            comparison.fact("a pause is longer than the header's timestamp can express",
                             len(alone) == 2 and alone[1] - alone[0] > HEADER_NANOSECONDS)
         if name == "pid":
-            comparison.fact("a trace for each process", traces(folder) == 2)
+            comparison.fact("each of the two processes has a trace", traces(folder) == 2)
         if name in ("rotated", "discard"):
-            comparison.fact("three chunks", traces(folder) == 3)
+            comparison.fact("rotations have made three chunks", traces(folder) == 3)
         if name == "discard":
-            comparison.fact("events were lost, and counted", info["lost"] > 10 and len(found) + info["lost"] == lost)
+            comparison.fact(f"more than 10 events are lost, and each of {lost} is there or counted as lost",
+                            info["lost"] > 10 and len(found) + info["lost"] == lost)
         if name == "overwrite":
-            comparison.fact("packets were lost", missing > 0)
+            comparison.fact("packets are missing", missing > 0)
         if name == "snapshot":
-            comparison.fact("the last ones of all", 0 < len(found) < count)
+            comparison.fact("the snapshot has some of the events, and not all", 0 < len(found) < count)
         print(f"{name}: {len(found)} events, {info['lost']} lost, {seen} packets, {missing} missing, "
               f"{comparison.count} differences")
         for text in comparison.differences:
@@ -269,7 +272,7 @@ def check_cut(args, folder):
     found, _, told = imported(args, copy, expect=1)
     passed = 0 < len(found) < len(whole) and longest.name in told and \
         set(map(identity, found)) < set(map(identity, whole))
-    print(f"cut: {len(found)} of {len(whole)} events: {told.strip()}")
+    print(f"cut: imported {len(found)} of {len(whole)} events, with the message: {told.strip()}")
     return passed
 
 

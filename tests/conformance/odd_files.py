@@ -32,7 +32,7 @@ def stream(*blocks, start=None):
 
 
 def whole(*blocks):
-    """A file with the usual metadata, thread and events after `blocks`."""
+    """Returns a file with the usual metadata, thread and events after `blocks`."""
     return stream(META, THREADS, *blocks, EVENTS)
 
 
@@ -327,7 +327,7 @@ SYSTEM = {
 
 
 def known_cases():
-    """Events that TraceLog knows, with the fields that it expects, and with others."""
+    """Yields events that TraceLog knows: with the fields and name that it expects, and with others."""
     def one(provider, event_id, name, fields, payload):
         return stream(metadata(metadata_row(provider=provider, event_id=event_id, name=name, fields=fields)), THREADS,
                       events(event(payload=payload), event(2, 2010, payload=payload)))

@@ -23,7 +23,7 @@ def rules_found(nettrace, file):
     if ran.returncode == 2:
         return {odd_files.UNREADABLE}
     if ran.returncode not in (0, 1):
-        raise RuntimeError(f"verify {file} ended with {ran.returncode}")
+        raise RuntimeError(f"nettrace verify {file} ended with {ran.returncode}")
     return {json.loads(line)["rule"] for line in ran.stdout.splitlines()}
 
 
@@ -37,10 +37,10 @@ def dumped(nettrace, file):
 def compare(nettrace, file, views):
     """Returns messages about how TraceEvent's two views differ from dump."""
     if views is None:
-        return ["TraceEvent ended"]
+        return ["TraceEvent ended, hung or used too much memory at this file"]
     status, events = dumped(nettrace, file)
     if status != 0:
-        return [f"dump ended with {status}"]
+        return [f"nettrace dump ended with {status} instead of 0"]
     for event in events:
         event["timestamp"] = int(event["timestamp"])
     lost = commands.info(nettrace, file)["lost"]

@@ -161,7 +161,7 @@ def _names(events):
 
 class Format:
     """An export format, and how Perfetto shows events in it."""
-    start = 0  # The time of the origin of its clock, in ns.
+    start = 0  # The time, in ns since 1970, that Perfetto shows as 0.
     no_name = ""  # The name that Perfetto shows for an event without one.
 
     @staticmethod
@@ -171,7 +171,7 @@ class Format:
 
     def compare(self, events, names, lost, file, trace):
         found = exports.Differences()
-        found.same("stats", {}, trace.stats)
+        found.same("errors and losses in `stats`", {}, trace.stats)
         self.begin(file)
         slices = [each for each in trace.slices if each.name != LOST and each.category != ARROWS]
         expected, arrows = self.expected(events)
@@ -187,10 +187,10 @@ class Format:
                    sorted((each.time, each.name) for each in trace.slices if each.category == ARROWS))
         counts = [dict(each.arguments) for each in trace.slices if each.name == LOST]
         found.same("events lost", lost, sum(each[f"{self.prefix}count"] for each in counts))
-        found.same("the counter of events lost", lost, max((value for _, _, value in trace.counters), default=0))
+        found.same("greatest count of lost events", lost, max((value for _, _, value in trace.counters), default=0))
         shown = trace.threads | {(pid, 0): name for pid, name in trace.processes.items()}
         for ids, name in names.items():
-            found.same(f"name of {ids}", name, shown.get(ids))
+            found.same(f"name of the process and thread {ids}", name, shown.get(ids))
         return found
 
     def expected(self, events):

@@ -69,8 +69,7 @@ def record_services(args):
 
 
 def record_kernel(args):
-    """Returns a recording of kernel tracepoints, and one that has lost events. Returns none if recording is not
-    possible."""
+    """Returns two recordings of kernel tracepoints, the second with lost events; no files if recording is not possible."""
     if os.geteuid() != 0 or not recorded_test.TRACEFS.exists():
         print("kernel tracepoints are not recorded: that needs root and tracefs")
         return []

@@ -59,12 +59,12 @@ def problems(command, file, expected):
                  if other["pid"] == process["pid"] and other["start"] != other["end"]
                  and is_within(other["start"], process["began"])]
         # On a busy machine, exec may come in a later interval than the creation of the process. TraceLog then shows two
-        # processes: first one with the name of the parent, and from exec on this one.
+        # processes: one with the name of the parent until exec, and one with the expected name from exec on.
         if [other["image"] for other in shown[-1:]] != [process["name"]] or not is_within(
                 shown[-1]["end"], (process["began"][0], process["ended"][1])):
-            texts.append(f"{process} is shown as {shown}")
+            texts.append(f"TraceLog shows {shown} instead of {process}")
     if not any(process["image"] == "swapper" for process in totals["processes"]):
-        texts.append("the kernel's own processes have no names")
+        texts.append("no process is named swapper, as the kernel's idle process is")
     unnamed = [process["pid"] for process in totals["processes"] if not process["image"]]
     if unnamed:
         texts.append(f"processes {unnamed} have no names")
@@ -72,7 +72,8 @@ def problems(command, file, expected):
 
 
 def cuts(args, file, expected):
-    """Yields cuts of the file, without other events, each with the processes that exist from its beginning on."""
+    """Yields cuts of the file, each with the processes that TraceLog must show: those that end after the cut begins. The cuts
+    have only the events about processes."""
     # One cut begins while the first process lives, the other when it and its successor have ended.
     for number, time in enumerate((expected[0]["began"][1], expected[-1]["began"][0])):
         cut = file.with_suffix(f".cut{number}.nettrace")

@@ -92,7 +92,7 @@ def main():
     for seed, views in zip(args.seeds, shown):
         texts, count = check_seed(args, seed, views)
         if views is None:
-            texts.append("TraceEvent ended")
+            texts.append("TraceEvent ended, hung or used too much memory at this file")
         events += count
         failed += bool(texts)
         for text in texts:

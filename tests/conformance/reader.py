@@ -27,12 +27,13 @@ class Broken(Exception):
 
 
 def build(folder):
-    """Builds the program below `folder`, or brings it up to date; returns its command line. Raises Skipped."""
+    """Builds the program below `folder`, or brings it up to date; returns its command line. Raises Skipped if there is no
+    .NET SDK or package."""
     return build_project(folder, PROJECT)
 
 
 def build_project(folder, project):
-    """Builds any C# project in the same way."""
+    """Builds a C# project below `folder`, as build() builds traceevent/; returns the command line of its program."""
     if not shutil.which("dotnet"):
         raise script.Skipped("there is no dotnet (the .NET SDK) on this machine")
     folder = pathlib.Path(folder).absolute()

@@ -44,7 +44,7 @@ def record_in_vm(args):
 def check(args, command, name):
     _, _, pairs = EXAMPLES[name]
     wanted, texts = activities_test.problems(args.nettrace, command, args.out / f"{name}.nettrace")
-    print("\n  ".join([f"{name}: {len(wanted)} pairs of {pairs}, {len(texts)} problems", *texts]))
+    print("\n  ".join([f"{name}: the file has {len(wanted)} pairs of {pairs}; {len(texts)} problems", *texts]))
     return len(wanted) == pairs and not texts
 
 

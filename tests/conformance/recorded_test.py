@@ -36,7 +36,7 @@ def record_load(args):
 
 
 def check_load(args, command, file):
-    # The event's own id, 0 here, differs from that of its row.
+    # The id that the service gives each event, 0, differs from the id of the metadata row.
     result = check_files.check(args.nettrace, command, file, own_ids=True)
     service = json.loads(file.with_suffix(".json").read_text())
     problems = load.problems(args.nettrace, file, service, lossy=file.stem == "small-rings")
@@ -45,7 +45,7 @@ def check_load(args, command, file):
     for source, losses in (("the account", [loss["count"] for loss in info["losses"]]),
                            ("the account that TraceEvent shows", [int(event["payload"]["Count"]) for event in shown])):
         if sum(losses) != info["lost"]:
-            problems.append(f"{info['lost']} events are lost, {sum(losses)} by {source}")
+            problems.append(f"nettrace info states {info['lost']} lost events, and {source} {sum(losses)}")
     print("\n".join(problems), end="\n" if problems else "")
     return check_files.report(file, result) and not problems
 
@@ -84,18 +84,18 @@ def check_merged(args, command, files):
     shown, _ = reader.read(command, merged, "--log")
     parts = [check_files.dump(args.nettrace, file) for file in files]
     if len(shown) != sum(map(len, parts)):
-        print(f"  {len(shown)} events are shown of {len(parts[0])} and {len(parts[1])}")
+        print(f"  TraceEvent shows {len(shown)} merged events; the two recordings have {len(parts[0])} and {len(parts[1])}")
         passed = False
     before = ids_of(event for part in parts for event in part)
     after = ids_of(check_files.dump(args.nettrace, merged))
     for schema, ids in before.items():
         if len(ids) > 1 or after[schema] != ids:
-            print(f"  {schema} has the ids {sorted(ids)} in the recordings, {sorted(after[schema])} merged")
+            print(f"  {schema} has the ids {sorted(ids)} in the recordings, and {sorted(after[schema])} in the merged file")
             passed = False
-    # The first event of all is where the trace begins, although it is not in the first file.
+    # TraceLog's times must count from the earliest event, although it is not in the first file that was merged.
     early = [event for event in shown if event["relativeMs"] <= 0 and event["timestamp"] > shown[0]["timestamp"]]
     if early:
-        print(f"  {len(early)} events are shown at 0 ms")
+        print(f"  {len(early)} events later than the first one are shown at 0 ms or before")
         passed = False
     return passed
 
@@ -105,7 +105,7 @@ def check_kernel(args, command, file):
     # The comparison is meaningful only if the file has non-ASCII text.
     names = [event["payload"].get("newcomm") for event in commands.dump(args.nettrace, file, "--event", "task_rename")]
     if workload.THREAD_NAME not in names:
-        print(f"{file}: no thread was named {workload.THREAD_NAME}")
+        print(f"{file}: no event task_rename names a thread {workload.THREAD_NAME}")
         return False
     return check_files.report(file, result) and result.events > 0
 

@@ -74,11 +74,11 @@ def compare_events(recorded, shown, tid):
     for event, wanted in zip(shown, recorded):
         facts = [(each["timestamp"], each["tid"], each["payload"].get("Value")) for each in (event, wanted)]
         if facts[0] != facts[1] or len(event["stack"]) != len(wanted.get("frames", [])):
-            texts.append(f"{event} instead of {wanted}")
+            texts.append(f"TraceLog shows {event} instead of {wanted}")
             continue
         frames += len(event["stack"])
         # TraceLog does not find the modules of a process that has started another program since. On a busy machine, many
-        # of the other processes do that. The test's program is called nettrace before it starts python3.
+        # of the other processes do that. The thread of the test's program has the name nettrace before it starts python3.
         # A thread that waits in execve() has the new name, and the stack of the old program.
         if event["tid"] != tid or wanted["thread"] != "python3" or any("!execve+" in frame for frame in wanted.get("frames", [])):
             continue
@@ -89,11 +89,11 @@ def compare_events(recorded, shown, tid):
             named += 1
             # TraceLog shows the names of modules in lower case.
             if found.split("!")[0].lower() != frame.rsplit("+", 1)[0].split("!")[0].lower():
-                texts.append(f"{found} instead of {frame}")
+                texts.append(f"TraceLog shows frame {found} in another module than {frame}")
     if named < 10:
-        texts.append(f"only {named} frames of the test's program are in a module")
+        texts.append(f"only {named} frames of the test's program were compared; at least 10 are needed")
     if not any("vmlinux!" in frame for event in shown for frame in event["stack"]):
-        texts.append("no frame is in a function of the kernel")
+        texts.append("TraceLog shows no frame in vmlinux")
     kinds = {event["kind"] for event in shown}
     print(f"{len(shown)} events, {frames} frames, {named} of the program compared, of the types {kinds}")
     if "DynamicTraceEventData" in str(kinds):
@@ -149,7 +149,7 @@ def check_recursion(args, command, kind):
     print(f"{kind}: {len(stacks)} samples of the recursion, {len(inside)} in its loop, {len(inside) - len(bad)} whole; "
           f"{skipped} skipped")
     if len(inside) - len(bad) < 100 or (len(bad) - skipped) * 100 > len(inside):
-        return [f"{kind}: {len(bad)} of {len(inside)} stacks are not whole, or broken: {bad[:3]}"]
+        return [f"{kind}: {len(bad)} of {len(inside)} stacks lack callers or are broken ({skipped} skipped): {bad[:3]}"]
     return []
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tests that `nettrace ship` delivers each event to a receiver that fails at random, while it is killed at random: the
+"""Tests that `nettrace ship`, which is killed at random, delivers each event to a receiver that fails at random: the
 same records as `nettrace export --to otlp` writes, read with Google's implementation of Protocol Buffers. A record arrives
 twice only if an answer was lost or the process was killed, and then it is the same record."""
 
@@ -24,7 +24,7 @@ PARTIAL = b"\x0a\x02\x08\x00"  # a partial success that rejects nothing
 FAULTS = (otlp_server.Reply(503), otlp_server.Reply(429, headers={"Retry-After": "0"}), otlp_server.Reply(502, b"<html>"),
           otlp_server.Reply(504), otlp_server.Closed(stores=False), otlp_server.Closed(stores=True), otlp_server.Cut(stores=True),
           otlp_server.Reply(body=PARTIAL))
-LARGEST = 15000  # bytes of a request that the receiver accepts
+LARGEST = 15000  # maximum bytes of a request with several records; the receiver refuses larger ones with status 413
 
 
 def records_of(request):
@@ -67,11 +67,11 @@ class Test:
             subprocess.run([self.args.nettrace, "export", "--to", "otlp", file, "-o", out], check=True, capture_output=True)
             for request, _ in otlp_receiver.read_protobuf(self.messages, out):
                 for uid, record in records_of(request):
-                    # Files of different seeds may have events of one thread, time and number.
+                    # Files of different seeds may have events with the same thread, time and number, and so the same uid.
                     self.expected.setdefault(uid, []).append(record)
 
     def choose(self, _number, body):
-        """The receiver's answer."""
+        """Returns the receiver's answer to a request; None for success."""
         time.sleep(0.002)
         if len(body) > LARGEST and len(list(records_of(self.messages.ExportLogsServiceRequest.FromString(body)))) > 1:
             return otlp_server.Reply(413)
@@ -109,7 +109,7 @@ class Test:
         with self.ship("--once") as process:
             out, said = process.communicate()
         if process.returncode != 0:
-            self.wrong.append(f"exit code {process.returncode}: {said[-2000:]}")
+            self.wrong.append(f"ship --once: exit code {process.returncode} instead of 0: {said[-2000:]}")
         return json.loads(out), said
 
     def check(self):
@@ -120,12 +120,12 @@ class Test:
         for uid, records in self.arrived.items():
             wanted = self.expected.get(uid, [])
             if set(records) != set(wanted):
-                self.wrong.append(f"{uid}: {records} instead of {wanted}")
+                self.wrong.append(f"{uid}: the receiver got {records} instead of {wanted}")
             if len(records) > len(wanted) and uid not in may_repeat:
-                self.wrong.append(f"{uid}: arrived {len(records)} times")
+                self.wrong.append(f"{uid}: arrived {len(records)} times instead of {len(wanted)}, although no answer was lost")
         totals = json.loads(self.state.read_text(encoding="utf-8"))["totals"]
         if (totals["rejected"], totals["refused"], totals["lostFiles"]) != (0, 0, 0):
-            self.wrong.append(f"totals: {totals}")
+            self.wrong.append(f"the state has rejected, refused or lost files: {totals}")
 
 
 def check_missing_sections(args):
@@ -144,9 +144,9 @@ def check_missing_sections(args):
     expected = {"missingSections": section["section"] - 1, "missingEvents": section["eventsBefore"] + section["lostBefore"]}
     print(f"missing sections: {expected}")
     if counts["missingSections"] == 0 or any(counts[key] != value for key, value in expected.items()):
-        test.wrong.append(f"{counts} instead of {expected}")
+        test.wrong.append(f"missing sections: ship counted {counts} instead of {expected}")
     if "according to the next file" not in said or process.returncode != 1:
-        test.wrong.append(f"exit code {process.returncode}: {said}")
+        test.wrong.append(f"missing sections: exit code {process.returncode} instead of 1, or no message: {said}")
     return test.wrong
 
 

@@ -43,17 +43,17 @@ def check(args, command):
     frames = differences = 0
     for event, (key, stack) in zip(shown, stacks):
         if event["tid"] != key[2] or len(event["stack"]) != len(stack):
-            texts.append(f"{key}: {event['stack']} instead of {stack}")
+            texts.append(f"{key}: TraceLog shows {event['stack']} instead of {stack}")
             continue
         for found, frame in zip(event["stack"], stack):
             frames += 1
             if found.split("!")[0] != frame.split("!")[0]:
-                texts.append(f"{key}: {found} instead of {frame}")
-            # TraceLog does not look up the call of a return address, but the address itself.
+                texts.append(f"{key}: TraceLog shows {found} instead of {frame}")
+            # TraceLog looks up the return address itself, which may already belong to the next function.
             elif found != frame:
                 differences += 1
     if differences * 20 > frames:
-        texts.append(f"{differences} of {frames} frames have another function")
+        texts.append(f"{differences} of {frames} frames have another function in TraceLog; at most 5 % may")
     named = sum("vmlinux!" in frame for stack in wanted.values() for frame in stack)
     print(f"{len(shown)} stacks, {frames} frames, {named} of the kernel, {differences} with another function")
     return texts[:20]

@@ -57,7 +57,7 @@ def trace(**fields):
 
 
 def field(name, *type_bytes):
-    """A field. `type_bytes`: type codes, and bytes for what follows them."""
+    """Returns a field. `type_bytes`: type codes, and the bytes that follow a code."""
     return row(text(name) + b"".join(bytes([part]) if isinstance(part, int) else part for part in type_bytes))
 
 
@@ -92,7 +92,7 @@ def labels(*lists, first=1, count=None):
 
 
 def label_list(*items):
-    """`items`: bytes of labels; the last one is marked as last."""
+    """Returns a label list. `items`: the bytes of its labels; the function marks the last one as last."""
     return b"".join([*items[:-1], bytes([items[-1][0] | 0x80]) + items[-1][1:]])
 
 
@@ -106,7 +106,7 @@ def event(number=1, time=2000, payload=b"", metadata_id=1, capture_thread=1, thr
 
 
 def event_rows(*events):
-    """Compressed rows in which every field is present."""
+    """Returns compressed rows in which every field is present."""
     content, last_number, last_time = b"", 0, 0
     for one in events:
         content += bytes([0x9F | (0x40 if one["sorted"] else 0)]) + var(one["metadata_id"])

@@ -35,8 +35,7 @@ def record(args):
 
 
 def lines(events):
-    """Returns the events in the order in which they were written, without what differs between runs. JSON keeps the
-    types of values apart."""
+    """Returns each event as a line of JSON, without the keys in OF_THE_RUN. JSON keeps the types of values apart: 1 and 1.0."""
     return [json.dumps({key: value for key, value in event.items() if key not in OF_THE_RUN}, sort_keys=True) for event in events]
 
 

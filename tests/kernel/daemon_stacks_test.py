@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Tests that nettraced records samples of CPU time, times without a CPU and stacks of a tracepoint: each rotated file, each
-snapshot, the stream of a pipe and that of a tail are complete, the counts of the status agree with the files, and another
-session pays for no stacks. Needs root, perf, tracefs, and a C compiler for programs with frame pointers."""
+snapshot, the stream of a pipe and that of a tail are complete, the counts of the status agree with the files, and a
+session without stacks gets none. Needs root, perf, tracefs, and a C compiler for programs with frame pointers."""
 
 import collections
 import os
@@ -87,7 +87,7 @@ class DaemonStacksTest(unittest.TestCase):
         return daemon
 
     def start_work(self):
-        """Starts the program, which does not outlive the test if it fails."""
+        """Starts the program; ensures that it ends with the test."""
         work = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         for clean_up in (work.stdin.close, work.stdout.close, work.wait, work.kill):
             self.addCleanup(clean_up)
@@ -110,7 +110,7 @@ class DaemonStacksTest(unittest.TestCase):
                 stacks[event["name"]].append(event.get("frames", []))
         self.assertLessEqual(set(names), set(stacks))
         for name in names:
-            # Samples and switches may also hit the program between two recursions.
+            # Samples and switches may also hit the program between two recursions, when it has fewer frames.
             whole = [stack for stack in stacks[name] if sum(frame.startswith(("work+", "work!")) for frame in stack) > DEPTH
                      and stack[-1].startswith("libc.so.6")]
             self.assertGreaterEqual(len(whole), 0.8 * len(stacks[name]), (name, stacks[name][:3]))
@@ -123,7 +123,7 @@ class DaemonStacksTest(unittest.TestCase):
                              f'cpu = {RATE}\noff_cpu = true\n{fast}', plain=f'[session.plain]\nselect = ["{CALL}"]\n{fast}',
                              only=f'[session.only]\ncpu = "99Hz"\n{fast}')
         daemon.start()
-        # The program runs in both files, so the second one repeats the description of its code.
+        # The program runs during both files, so the second file must repeat the description of the program's code.
         work = self.start_work()
         time.sleep(0.7)
         daemon.ask("rotate", "all")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tests what the rows of threads say besides names and ids: executable, cgroup, unit and container, as they were at the
+"""Tests what the rows of threads have besides names and ids: executable, cgroup, unit and container, as they were at the
 time of each event. Needs root, tracefs, and a writable cgroup v2 hierarchy. No other hierarchy may have perf_event."""
 
 import collections
@@ -39,8 +39,8 @@ class CloneArgs(ctypes.Structure):
 
 
 def clone_into(folder, pid=0):
-    """Returns a child that is in the cgroup from its first moment, as systemd creates processes; with this pid if it is
-    not 0."""
+    """Forks a child that is in the cgroup from its first moment, as systemd creates processes. Returns its pid, which is `pid`
+    unless that is 0; returns 0 in the child."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     args = CloneArgs(flags=CLONE_INTO_CGROUP, exit_signal=SIGCHLD, cgroup=fd)
     wanted = ctypes.c_int(pid)
@@ -73,7 +73,7 @@ def run_in(folder, child, action):
     return child
 
 
-# The functions below are loads in cgroups below `top`. Each returns what the test must find.
+# Each function below runs a load in cgroups below `top`, and returns what the recording of the load must contain.
 
 def many(top):
     """Makes processes that live for a moment, each in a cgroup that exists for a moment."""
@@ -94,7 +94,7 @@ def many(top):
 
 
 def moved(top):
-    """Makes a process that moves between cgroups, and changes its name from the third part on."""
+    """Moves this process between cgroups 100 times, and renames it after the third move."""
     for part in range(100):
         move(top / ("a.service" if part % 2 else "b.service"))
         if part == 2:
@@ -111,7 +111,7 @@ def reused(top):
 
 
 def programs(top):
-    """Makes a program that runs another one with the same name, in a container."""
+    """Runs a program that enters the cgroup of a container, and executes another program with the same name."""
     folder = top / f"docker-{ID}.scope"
     with tempfile.TemporaryDirectory(prefix="identity-") as temporary:
         paths = [pathlib.Path(temporary) / part / "app" for part in ("1", "2")]
@@ -193,7 +193,7 @@ class IdentityTest(unittest.TestCase):
         unit = f"docker-{ID}.scope"
         cgroup = {"Cgroup": f"/{self.top.name}/{unit}", "Unit": unit, "Container": ID}
         self.assertEqual(self.infos(pid)[-2:], [{"Executable": path} | cgroup for path in paths])
-        # Events about processes do not come from samples, so their threads have no cgroup.
+        # Events such as ProcessExit do not come from perf samples, so their threads have no cgroup.
         self.assertEqual([event["threadInfo"] for event in self.process_events if event["pid"] == pid][-1],
                          {"Executable": paths[1]})
 

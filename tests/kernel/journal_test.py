@@ -40,7 +40,7 @@ def require():
 
 
 def send(**fields):
-    """Writes an entry by the native protocol, in which values may have any bytes. Longer values need a memory file."""
+    """Writes an entry by the native protocol, in which values may have any bytes. A large entry is sent as a memory file."""
     data = b"".join(name.encode() + b"\n" + struct.pack("<Q", len(value)) + value + b"\n"
                     for name, value in ((name, value if isinstance(value, bytes) else str(value).encode())
                                         for name, value in fields.items()))
@@ -70,7 +70,7 @@ class JournalTest(unittest.TestCase):
 
     @contextlib.contextmanager
     def journald(self, *settings):
-        """Runs journald, whose journal is empty, with settings in the form "Key=value"."""
+        """Runs journald with an empty journal. `settings` have the form "Key=value"."""
         os.makedirs("/run/log", exist_ok=True)
         os.makedirs("/run/systemd/journald.conf.d", exist_ok=True)
         pathlib.Path("/run/systemd/journald.conf.d/test.conf").write_text(
@@ -242,7 +242,7 @@ def until(check):
     end = time.monotonic() + 20
     while not check():
         if time.monotonic() > end:
-            raise AssertionError("the condition was not met in time")
+            raise AssertionError("the condition was not met within 20 s")
         time.sleep(0.01)
 
 

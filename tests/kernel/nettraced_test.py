@@ -41,8 +41,8 @@ class NettracedTest(unittest.TestCase):
         return path
 
     def bytes_in(self, folder):
-        """Returns the space that the files in the folder take. The result is never larger than the space at a moment of
-        the count, because the file that grows is counted first."""
+        """Returns the space that the files in the folder take. The result is at most the space that they took at some moment
+        during the call, because the file that grows is counted first."""
         block, total = os.statvfs(folder).f_frsize, 0
         for name in sorted(os.listdir(folder), key=lambda name: not name.endswith(".partial")):
             try:
@@ -105,7 +105,7 @@ class NettracedTest(unittest.TestCase):
         daemon = self.daemon(one="[session.one]\n" + SELECT)
         daemon.start(watchdog=1)
         service = self.load()
-        # Rings that are not a quarter full are drained each second.
+        # The session sees the events within a second, because rings that are not a quarter full are drained each second.
         nettraced.until(lambda: daemon.status("one")["events"] == 20_000, 60, daemon.log)
         status = daemon.status("one")
         self.assertEqual((status["state"], status["events"], status["tracepoints"]), ("running", 20_000, 1))
@@ -139,7 +139,7 @@ class NettracedTest(unittest.TestCase):
             daemon.wait_for_state("one", "running")
             daemon.process.send_signal(signal.SIGHUP)
             daemon.wait_for_log("the settings have been reloaded")
-            # The supervisor now reads, and gets the last values.
+            # The supervisor now reads, and must get the last values.
             supervisor.settimeout(10)
             received = []
             while "READY=1" not in received or not any(line.startswith("STATUS=1 collecting") for line in received):
@@ -151,7 +151,7 @@ class NettracedTest(unittest.TestCase):
         self.check_files(daemon.files("one"), [service], lossy=False)
 
     def fill(self, path):
-        """Sends to the socket until it takes no more."""
+        """Sends to the socket until its queue is full."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.setblocking(False)
             with self.assertRaises(BlockingIOError):
@@ -293,7 +293,7 @@ class NettracedTest(unittest.TestCase):
             file.write(tail.stdout.read(4))  # wait until tail has begun
             service = self.load(events=800_000, pause=1000)
             time.sleep(1.5)
-            # After its session has ended, tail has 2 s for the rest.
+            # After its session has ended, tail has 2 s to write the rest.
             copy = threading.Thread(target=shutil.copyfileobj, args=(tail.stdout, file))
             copy.start()
             daemon.ask("stop", "one")
@@ -319,8 +319,8 @@ class NettracedTest(unittest.TestCase):
             status = daemon.status("box")
             return status["snapshots"], status["snapshotsRefused"]
 
-        # One by one: triggers that are drained together count as one, and triggers within 10 ms of the last are
-        # ignored.
+        # Each load is one trigger. The loop waits for its count, because triggers that are drained together count as one,
+        # and triggers within 10 ms of the last one are ignored.
         for expected in ((1, 0), (2, 0), (2, 1), (2, 2)):
             time.sleep(0.02)
             self.load(events=1000, threads=1)
@@ -387,7 +387,7 @@ class NettracedTest(unittest.TestCase):
         self.load(events=100)
         daemon.wait_for_state("low", "suspended", seconds=3)
         self.assertEqual(daemon.status("low")["files"], 0)
-        for name in ("one", "two", "three"):  # Each file changes the free space.
+        for name in ("one", "two", "three"):  # Each file changes the free space, and so the text of the error.
             (disk / name).write_bytes(bytes(4096))
             time.sleep(1.2)
         self.assertEqual(daemon.log().count("session low cannot write"), 1, daemon.log())
@@ -449,7 +449,7 @@ class NettracedTest(unittest.TestCase):
         daemon = self.daemon(piped="[session.piped]\n" + SELECT + f'pipe.path = "{pipe}"\n',
                              one="[session.one]\n" + SELECT)
         daemon.start()
-        with open(pipe, "rb"):  # The pipe has no reader.
+        with open(pipe, "rb"):  # This reader reads nothing.
             service = self.load()
             time.sleep(1.5)
             began = time.monotonic()
@@ -483,13 +483,13 @@ class NettracedTest(unittest.TestCase):
     def test_a_capture_thread_that_hangs_stops_the_watchdog_notifications(self):
         daemon = self.daemon(one="[session.one]\n" + SELECT)
         daemon.start(watchdog=2)
-        time.sleep(1.5)  # From now on, the capture thread only drains.
+        time.sleep(1.5)  # The capture thread has started by then, and only drains.
         with threads.stopped(daemon.process.pid, "capture"):
             time.sleep(2.5)
             while daemon.hear(0.1):
                 pass
             daemon.said.clear()
-            # The status has the last state that the thread reported.
+            # The status shows the last state that the stopped thread reported.
             self.assertEqual(daemon.status("one")["state"], "running")
             for _ in range(20):
                 daemon.hear(0.1)
@@ -525,11 +525,11 @@ class NettracedTest(unittest.TestCase):
                              all='[session.all]\nstart = false\nselect = ["*:*"]\n')
         daemon.start()
         daemon.ask("start", "all")
-        # From now on, the capture may get events faster than it drains them. The requests must still be answered: each
-        # fails after 15 s without an answer.
+        # From now on, the capture may get events faster than it drains them. The daemon must still answer requests, which
+        # fail after 15 s without an answer.
         daemon.ask("start", "late")
         service = self.load(events=1000)
-        # The events of the session `all` may fill the rings.
+        # Events may be lost, because the events of the session `all` may fill the rings.
         for name in ("one", "late"):
             nettraced.until(lambda name=name: self.recorded_or_lost(daemon, name) == 1000, 60, daemon.log)
         daemon.ask("stop", "one")

@@ -119,7 +119,8 @@ class PatternsTest(unittest.TestCase):
             self.assertGreaterEqual(count, min(max(attached.values()) - 1, len(there_are(system[:-1]))), attached)
 
     def test_too_few_descriptors_for_a_named_tracepoint(self):
-        # Eight descriptors, two for the rings of each CPU, and one on each CPU for the tracepoint.
+        # The limit is eight descriptors, plus two for the rings and one for the tracepoint on each CPU, and at most 14. The
+        # recorder needs more.
         command = self.with_limit(min(14, 8 + 3 * os.cpu_count()), "-e", "sched:sched_process_exec")
         failures.check_failure(self, command, "Too many open files.*ulimit -Hn")
         self.assertFalse(self.file.exists())
@@ -179,7 +180,7 @@ class PatternsTest(unittest.TestCase):
             self.skipTest("this kernel has no uprobe events")
         cat = os.path.realpath("/bin/cat")
         group = f"nettraced_gone_{os.getpid()}"
-        # Each second, a search for new tracepoints finds some of these. They exist for a moment only.
+        # Each second, the recorder searches for new tracepoints and finds some of these, which exist for a moment only.
         make = f"for i in $(seq 20); do echo 'p:{group}/e'$i' {cat}:{entry_point(cat):#x}'; done >> {control} 2>/dev/null"
         remove = f"for i in $(seq 20); do echo '-:{group}/e'$i; done >> {control} 2>/dev/null"
         load = f"for round in $(seq 20); do {make}; {remove}; done; true"
@@ -193,7 +194,7 @@ class PatternsTest(unittest.TestCase):
 
     @script.more
     def test_a_pattern_of_all_tracepoints(self):
-        # The recorder's own work is not recorded. Otherwise the recording would feed itself.
+        # The system calls of the recorder must not be recorded, because each would cause more of them.
         pid_file = self.file.with_name("pid")
         summary, said = self.record("*:*", command=("sh", "-c", f"/bin/true; sleep 0.5; echo $PPID > {pid_file}"))
         systems = [entry.name for entry in EVENTS.iterdir() if entry.is_dir()]

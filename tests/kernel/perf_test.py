@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Compares `perf record` and `nettrace record` on the same tracepoints at the same time. Every event of perf must be
-one of nettrace with the same fields, and the other way round. Text that perf script shows for numbers must be the same,
-too.
+"""Compares `perf record` and `nettrace record` on the same tracepoints at the same time. nettrace must have recorded each
+event of perf with the same fields, and perf each event of nettrace. Text that perf script shows for numbers must be the
+same as nettrace's.
 
 perf's events are read from the bytes of its samples with the tracepoints' format files, without code of this project.
 The recordings are nested: perf runs inside nettrace's, the workload inside perf's. Needs root, tracefs and perf."""
@@ -41,10 +41,10 @@ MIN_HIT = 60
 ATTEMPTS = 3
 # MiB of each ring. The rings of up to 32 CPUs take 128 MiB together.
 RING = max(4, 1 << (128 // os.cpu_count()).bit_length() - 1) if os.cpu_count() < 128 else 4
-# Maximum difference of the two times of a hit, in ns. Both recorders see the hit one after the other; interrupts, and
-# the host of a virtual machine, may delay the second.
+# Maximum difference of the two times of a hit, in ns. The recorders see the hit one after the other. Interrupts, and the
+# host of a virtual machine, may delay the second recorder.
 MAX_DIFFERENCE = 250_000_000
-# Maximum difference, in ns, for all but one in a hundred.
+# Maximum difference, in ns, of 99 of 100 hits.
 USUAL_DIFFERENCE = 1_000_000
 MAX_SHOWN = 10
 
@@ -78,7 +78,7 @@ class Recording:
         self.samples, self.lost = perf_data.read(self.perf_file)
         info = commands.info(ARGS.nettrace, self.file)
         self.lost += info["lost"]
-        # Our recording begins before perf has attached, and ends after it.
+        # nettrace's recording begins before perf's and ends after it, so only the time of perf's samples is compared.
         times = [sample.time for sample in self.samples]
         sync = datetime.datetime.strptime(info["syncTime"][:26], "%Y-%m-%dT%H:%M:%S.%f")
         sync_ticks = int(info["syncTicks"])
@@ -116,8 +116,8 @@ def same_form(field, value):
 
 
 def perf_events(recording, by_id):
-    """Returns perf's events, and the number of its samples that repeat one: on one CPU, no tracepoint is hit twice in
-    the same nanosecond. On a busy machine perf writes some hundred samples twice."""
+    """Returns perf's events without repeated ones, and the number of samples that repeat another: on one CPU, no tracepoint
+    is hit twice in the same nanosecond. On a busy machine, perf writes some hundred samples twice."""
     events = {}
     samples = 0
     for sample in recording.samples:
@@ -137,13 +137,13 @@ def our_events(recording, by_name, problems):
     for line in commands.dump(ARGS.nettrace, recording.file, *recording.around_perfs):
         point = by_name.get((line["provider"], line["name"]))
         if point is None:
-            problems.append(f"an event that nobody selected: {line}")
+            problems.append(f"nettrace recorded an event of a tracepoint that was not selected: {line}")
             continue
         if line["tid"] in recording.recorders:
             continue
         payload = line["payload"]
         if list(payload) != [field.name for field in point.fields]:
-            problems.append(f"{point}: has the fields {list(payload)}")
+            problems.append(f"{point}: the event has the fields {list(payload)} instead of those of the format file")
             continue
         values = tuple(same_form(field, payload[field.name]) for field in point.fields)
         time = int(line["labels"].get("OriginalTimestamp", line["timestamp"]))
@@ -176,10 +176,11 @@ def difference(event, others):
     near = min((other for other in others if (other.cpu, other.point) == (event.cpu, event.point)),
                key=lambda other: abs(other.time - event.time), default=None)
     if near is None:
-        return f"{event}; the other side has none"
+        return f"{event}; the other recorder has no event of this tracepoint on this CPU"
     fields = [f"{field.name}={value}"
               for field, value, own in zip(event.point.fields, near.values, event.values) if value != own]
-    return f"{event}; {near.time - event.time} ns apart is one with {', '.join(fields) or 'the same values'}"
+    return (f"{event}; the other recorder's nearest event is {near.time - event.time} ns later, with "
+            f"{', '.join(fields) or 'equal values'}")
 
 
 def check_fields(recording, theirs, ours, problems):
@@ -223,17 +224,17 @@ def check_symbols(recording, theirs, problems):
             continue
         for name, symbol in event.symbols.items():
             if is_kernel_address(event.point, name) and symbol.split("+")[0] not in text:
-                continue  # perf may choose a different one of several names
+                continue  # perf may choose another one of several symbols at an address
             compared += 1
             fields.add((str(event.point), name))
             missing = [word for word in symbol.split(" ") if word not in text]
             if missing:
                 problems.append(f"{event.point}: {name} is {symbol!r}, but perf script shows {text!r}")
         for name, words in shown_words(text).items():
-            # For a flag with an unknown value, libtraceevent shows the name of 0.
+            # 0 is left out, because libtraceevent shows for it a flag whose value it does not know.
             if (name in event.payload and event.payload[name] not in (0, "0x0") and
                     not any(shows(event, name, word) for word in words)):
-                problems.append(f"{event.point}: perf script shows {name}={words}, not {event.symbols.get(name)!r}")
+                problems.append(f"{event.point}: perf script shows {name}={words}; nettrace shows {event.symbols.get(name)!r}")
     return compared, fields
 
 
@@ -276,11 +277,11 @@ def check():
     by_name = {(point.system, point.name): point for point in chosen}
     problems = []
     if len(chosen) < MIN_ATTACHED:
-        problems.append(f"this kernel has only {len(chosen)} of the tracepoints")
+        problems.append(f"this kernel has only {len(chosen)} of the selected tracepoints; the test needs {MIN_ATTACHED}")
     with tempfile.TemporaryDirectory(prefix="perf-test-") as name:
         recording = record(pathlib.Path(name), chosen)
         if recording.lost:
-            problems.append(f"{recording.lost} events were lost")
+            problems.append(f"{recording.lost} events were lost in the last of {ATTEMPTS} attempts; none may be lost")
         ours = our_events(recording, by_name, problems)
         theirs, repeated = perf_events(recording, by_id)
         check_fields(recording, theirs, ours, problems)
@@ -288,7 +289,8 @@ def check():
     matched = [event for event in theirs if event.match is not None]
     apart = sorted(abs(event.match.time - event.time) for event in matched)
     if apart and apart[len(apart) * 99 // 100] > USUAL_DIFFERENCE:
-        problems.append(f"one time in a hundred differs by {apart[len(apart) * 99 // 100]} ns or more")
+        problems.append(f"the times of one hit in a hundred differ by {apart[len(apart) * 99 // 100]} ns or more; "
+                        f"at most {USUAL_DIFFERENCE} ns are usual")
     hit = {event.point for event in matched}
     values = sum(len(event.values) for event in matched)
     arrays = {(str(event.point), field.name) for event in matched
@@ -297,9 +299,9 @@ def check():
           f"those of {len(arrays)} array and text fields among them; {compared} symbols of {len(named)} fields are "
           f"perf script's; {repeated} samples of perf's are there twice")
     if len(hit) < MIN_HIT:
-        problems.append(f"only {len(hit)} tracepoints were hit")
+        problems.append(f"the workload hit only {len(hit)} tracepoints; the test needs {MIN_HIT}")
     if not arrays or not compared:
-        problems.append("no arrays or no symbols were compared")
+        problems.append(f"{len(arrays)} array and text fields and {compared} symbols were compared; the test needs both")
     print("\n  ".join([f"{len(problems)} problems", *problems[:MAX_SHOWN]]))
     return not problems
 

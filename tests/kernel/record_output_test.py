@@ -42,7 +42,7 @@ class RecordOutputTest(unittest.TestCase):
         return subprocess.Popen([ARGS.nettrace, *words], stderr=subprocess.PIPE, text=True, **popen)
 
     def finish(self, recorder, expect=0):
-        """Waits for the end; returns the recorder's messages."""
+        """Waits until the recorder ends, with status `expect`; returns its messages."""
         try:
             _, said = recorder.communicate(timeout=60)
         finally:
@@ -82,8 +82,7 @@ class RecordOutputTest(unittest.TestCase):
             self.finish(recorder)
 
     def check_account(self, said, reason, compressed=False):
-        """Checks that the recorder named the reason, and that the file has the number of events that the recorder
-        printed."""
+        """Checks that the recorder has printed the reason of its end, and the number of events that the file has."""
         self.assertRegex(said, reason)
         account = re.search(r"(\d+) events are in the file, (?:at most )?(\d+) more are not", said)
         self.assertIsNotNone(account, said)
@@ -94,7 +93,7 @@ class RecordOutputTest(unittest.TestCase):
         self.assertGreater(info["events"], 0)
         there_are = info["events"] + info["processEvents"] + info["collectorEvents"] - 1  # repair adds one event
         if compressed:
-            # The file may also have the beginning of a chunk.
+            # The recorder prints limits, because the file may also have the beginning of a compressed chunk.
             self.assertRegex(said, "at least .* are in the file, at most")
             self.assertGreaterEqual(there_are, int(account[1]), said)
             self.assertLessEqual(there_are, int(account[1]) + int(account[2]), said)
@@ -170,7 +169,7 @@ class RecordOutputTest(unittest.TestCase):
 
     @script.more
     def test_compressed_recording_waits_for_space_and_continues(self):
-        # 4 MB can wait for the compressing thread before the rings become full.
+        # It takes longer until events are lost, because 4 MB can wait for the compressing thread.
         self.check_waiting_for_space("--compress", seconds=20)
 
     @script.more
@@ -219,7 +218,7 @@ class RecordOutputTest(unittest.TestCase):
         first.send_signal(signal.SIGINT)
         self.finish(first)
         self.assertTrue(self.info(self.file)["complete"])
-        # Another recording may start now: it replaces the file.
+        # The first recording has ended, so another one may start. It replaces the file.
         self.finish(self.start("--duration", "200ms"))
 
     def test_reader_that_locks_the_file_does_not_stop_a_recording(self):
@@ -267,7 +266,7 @@ class RecordOutputTest(unittest.TestCase):
                 info = self.info(whole)
                 self.assertGreaterEqual(info["sequencePoints"], 2)
                 self.assertGreater(info["lastTimestamp"] - info["firstTimestamp"], 1.5 * info["ticksPerSecond"])
-                # Usually at most the last two seconds are unknown; on a busy machine, more.
+                # Usually, at most the last two seconds of the recording are unknown. On a busy machine, more may be.
                 unknown = info["unknown"]
                 self.assertEqual(unknown, self.info(self.file, expect=1)["unknown"])
                 since, until = (nanoseconds(unknown[key]) for key in ("since", "until"))
@@ -288,10 +287,10 @@ class RecordOutputTest(unittest.TestCase):
         self.addCleanup(os.close, reader)
         fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
         # After the first SIGINT, the recorder waits up to a second for a reader of the pipe. The second SIGINT must end
-        # it sooner. On a busy machine, only one try in several ends in time.
+        # the wait. On a busy machine, only one try in several ends sooner than that.
         for _ in range(12):
             recorder = self.start(command=LOAD, output="-", stdout=writer)
-            self.assertTrue(select.select([reader], [], [], 60)[0], "it has written nothing")
+            self.assertTrue(select.select([reader], [], [], 60)[0], "the recorder wrote nothing to the pipe within 60 s")
             time.sleep(3)  # The pipe is full by now.
             first = time.monotonic()
             recorder.send_signal(signal.SIGINT)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tests samples of CPU time and times without a CPU: their stacks, their amount beside the CPU time that the kernel counts,
+"""Tests samples of CPU time and times without a CPU: their stacks, how they agree with the CPU time that the kernel counts,
 and what the file and the summary state about them. Needs root, perf, and a C compiler for programs with frame pointers."""
 
 import json
@@ -57,7 +57,7 @@ int main(void) {
 
 
 def steal():
-    """Returns the time, in ns, for which CPUs of this machine had no CPU of the host since the last call."""
+    """Returns the time, in ns, for which virtual CPUs had no CPU of the host since the last call of this function."""
     ticks = int(pathlib.Path("/proc/stat").read_text(encoding="ascii").split()[8])
     before, steal.last = getattr(steal, "last", ticks), ticks
     return (ticks - before) * 10**9 // os.sysconf("SC_CLK_TCK")
@@ -98,7 +98,7 @@ class SamplesTest(unittest.TestCase):
         return list(commands.dump(ARGS.nettrace, file, "--stacks"))
 
     def start(self, command):
-        """Starts a program, which does not outlive the test if the recording fails."""
+        """Starts a program; ensures that it ends with the test."""
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
@@ -110,11 +110,11 @@ class SamplesTest(unittest.TestCase):
                 and event["thread"] == name]
 
     def check_stacks(self, events):
-        """Checks that nearly all samples that are in the loop have all of its callers."""
+        """Checks that nearly all samples of the function that uses the CPU have all callers of that function."""
         stacks = [[frame for frame in event["frames"] if not frame.startswith("vmlinux")]
                   for event in events if event["frames"][0].startswith(("work+", "work!"))]
         self.assertGreater(len(stacks), 100)
-        # recurse() DEPTH + 1 times, main() and spin()
+        # A whole stack has spin(), recurse() DEPTH + 1 times, and main().
         whole = [stack for stack in stacks if sum(frame.startswith(("work+", "work!")) for frame in stack) == DEPTH + 3
                  and stack[-1].startswith("libc.so.6")]
         self.assertGreaterEqual(len(whole), 0.99 * len(stacks), stacks[:3])
@@ -155,8 +155,8 @@ class SamplesTest(unittest.TestCase):
         self.assertLess(len(samples), 1.2 * json.loads(self.printed[0])["cpu"] * 99 / 1e9 + 5)
 
     def check_off_cpu(self, events, work, frames=(DEPTH + 2, DEPTH + 3)):
-        """Checks the times without a CPU of the thread that printed `work`, and that it had no CPU then. `frames`: numbers of
-        frames of the program that the stack of a sleep may have."""
+        """Checks the times without a CPU of the program that printed `work`, and that it has no samples in these times.
+        `frames`: the numbers of the program's frames that the stack of a sleep may have."""
         switches = [event for event in events if event["name"] == "cswitch" and event["thread"] == "work"]
         times = sorted((event["timestamp"] - event["payload"]["Value"], event["timestamp"]) for event in switches)
         self.assertGreaterEqual(len(times), 25)
@@ -166,7 +166,7 @@ class SamplesTest(unittest.TestCase):
         self.assertEqual(inside, [])
         within = sum(max(0, min(end, work["end"]) - max(start, work["start"])) for start, end in times)
         life = work["end"] - work["start"]
-        # The CPU time lacks the time that a virtual CPU had no CPU of the host.
+        # The kernel's CPU time does not contain times in which a virtual CPU had no CPU of the host.
         self.assertLess(abs(within + work["cpu"] - life), 0.02 * life + steal(), (within, work))
         sleeps = [event for event in switches if event["payload"]["Value"] >= 20_000_000
                   and any("nanosleep" in frame for frame in event["frames"])]
@@ -202,13 +202,13 @@ class SamplesTest(unittest.TestCase):
 
     def test_times_without_a_cpu_have_whole_dwarf_stacks(self):
         events, work = self.record_times_of_process(self.folder / "dwarf" / "work", "--stacks=dwarf")
-        # rest(), recurse() DEPTH + 1 times, main() and _start()
+        # The stack of a sleep has rest(), recurse() DEPTH + 1 times, main() and _start().
         self.check_off_cpu(events, work, frames=(DEPTH + 4,))
         switches = [event for event in events if event["name"] == "cswitch" and event["thread"] == "work"]
         whole = [event for event in switches if "StackCut" not in event.get("labels", {})]
-        # One stack may be cut: the thread was switched out in execve(), when the code of the shell was no longer mapped.
+        # One stack may be cut: that of a thread which is switched out in execve(), when the shell's code is no longer mapped.
         self.assertGreaterEqual(len(whole), len(switches) - 1)
-        # The loader's code that calls constructors before _start() of the program has no symbol of a function.
+        # A stack may end in the loader, which runs before _start() of the program. Its code may have no symbol.
         ends = {event["frames"][-1].split("+")[0] for event in whole}
         self.assertLessEqual(ends - {"work!_start"}, {"ld-linux-x86-64.so.2!_start", "ld-linux-x86-64.so.2"})
 

@@ -18,7 +18,7 @@ RATE = 997
 PROGRAMS = 4
 FLAGS = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
 
-# Takes the CPU for 4 ms, prints its process id, its number, and when it began and ended, and executes its arguments.
+# Uses the CPU for 4 ms, prints its process id, its number, and when it began and ended, and executes its arguments.
 # Functions of the programs have the same addresses, so a sample with the mappings of another program has a wrong name.
 SOURCE = r"""
 #include <stdio.h>

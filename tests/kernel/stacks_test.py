@@ -258,7 +258,7 @@ class StacksTest(unittest.TestCase):
         wanted = ["first.so", "second.so"] * 2 + ["second.so", "first.so"] + ["first.so", "second.so"] * 2
         found = [[module for module in ("first.so", "second.so") if any(frame.startswith(module) for frame in
                                                                         event["frames"])] for event in events]
-        # Without the frame of syscall(), that of leaf() is missing, and the library's is the first.
+        # Where syscall() has no frame pointer, the frame of leaf() is missing, so only the frame of the library is checked.
         self.assertEqual(found, [[name] for name in wanted], [event["frames"] for event in events])
         self.assertEqual(len({event["pid"] for event in events}), 2)
 
@@ -283,7 +283,7 @@ class StacksTest(unittest.TestCase):
             self.assertTrue(all(int(address, 16) >> 63 for address in event["stack"]), event["stack"])
 
     def check_marks(self, frames, program, stacks):
-        """Checks that the stacks of the program have this number of frames, and that all readers say so."""
+        """Checks that the program's stacks have this number of frames and are marked as cut, and that all readers show this."""
         file = self.folder / "trace.nettrace"
         events = self.record("-e", CALL, stacks, "--", f"./{program}")
         calls = self.calls_of(events, program)
@@ -301,8 +301,9 @@ class StacksTest(unittest.TestCase):
         self.assertEqual(marks, ["    ... callers may be missing"] * 3)
         subprocess.run([ARGS.nettrace, "report", file, "-o", self.folder / "report.html"], check=True)
         report = (self.folder / "report.html").read_text(encoding="utf-8")
-        # The page is too long for a message of assertIn.
-        self.assertTrue(f"{cut} events have an incomplete stack" in report, "the report does not mark cut stacks")
+        # assertIn is not used, because its message would contain the whole page.
+        self.assertTrue(f"{cut} events have an incomplete stack" in report,
+                        f"the report does not state {cut} events with an incomplete stack")
         self.assertIn(f"{cut} events with a stack that lacks callers", run("export", "--to", "folded", "-o", "-").stderr)
 
     def test_a_stack_with_the_maximum_of_frames_is_marked(self):
@@ -333,7 +334,7 @@ class StacksTest(unittest.TestCase):
         self.assertGreaterEqual(len(events), 3)
         for event in events:
             modules = [frame.split("!")[0] for frame in event["frames"]]
-            # The comparison, its caller qsort in the library, main, and the start of the program.
+            # The program's frames are compare(), main() and _start(). The frames of qsort() are between the first two.
             own = [index for index, module in enumerate(modules) if module == "sorter"]
             self.assertEqual(len(own), 3, event["frames"])
             self.assertIn("sorter!compare+", event["frames"][own[0]])
@@ -344,9 +345,9 @@ class StacksTest(unittest.TestCase):
             self.assertNotIn("StackCut", event.get("labels", {}))
 
     def check_whole(self, stacks, is_right):
-        """Checks that nearly all stacks are right and end at the start of the program."""
+        """Checks that `is_right(frames)` is true for nearly all stacks, and that they end in _start()."""
         bad = [frames for frames in stacks if not (is_right(frames) and "!_start+" in frames[-1])]
-        # A busy machine may have no time to unwind some stacks, which the file counts.
+        # On a busy machine, the recorder may have no time to unwind some stacks. The file has their number.
         skipped = commands.info(ARGS.nettrace, self.folder / "trace.nettrace")["stacksSkipped"]
         self.assertGreater(len(stacks) - len(bad), 100)
         self.assertLessEqual(len(bad) - skipped, 0.01 * len(stacks), bad[:3])
@@ -377,7 +378,7 @@ class StacksTest(unittest.TestCase):
         stacks = collections.Counter(" ".join("libc" if frame.startswith("libc.") else re.sub(r"interrupted!|\+.*", "", frame)
                                               for frame in event["frames"]) for event in events)
         for stack in stacks:
-            # The handler returns by a function of libc.
+            # The frame after handle() is the function of libc to which a signal handler returns.
             self.assertRegex(stack, r"^libc handle libc (leaf )?spin main( libc)+ _start$", stacks)
         self.assertTrue(any(" leaf " in stack for stack in stacks), stacks)
 
@@ -388,7 +389,7 @@ class StacksTest(unittest.TestCase):
         for event in events:
             own = [frame for frame in event["frames"] if frame.startswith("trapped!")]
             self.assertEqual([re.sub(r"trapped!|\+.*", "", frame) for frame in own], ["handle", "trap", "main", "_start"])
-            # The address is the one after the first byte, as a return address is after the call.
+            # The frame has the address after the first byte of trap(), as a return address is after the call.
             self.assertEqual(own[1], "trapped!trap+0x1")
 
     def test_dwarf_stacks_go_through_the_vdso(self):
@@ -416,16 +417,16 @@ class StacksTest(unittest.TestCase):
     def test_dwarf_stacks_do_not_wait_for_file_systems_of_users(self):
         with self.programs_on_fuse(2, "-fomit-frame-pointer") as (server, programs):
             options = ["-e", CALL, "--stacks=dwarf", "--no-symbols", "--pid", ",".join(str(each.pid) for each in programs)]
-            self.record(*options, "--", "sleep", "0.2")  # the programs have all their pages now
+            self.record(*options, "--", "sleep", "0.2")  # From now on, the programs need no more pages of their file.
             server.stop_answering()
             events = self.record(*options, "--", "sleep", "0.5")
             self.assertEqual(server.waiting, 0)
         self.assertEqual({event["pid"] for event in events}, {each.pid for each in programs})
-        # Both programs have the same file.
+        # The message counts one file, because both programs run the same file.
         self.assertRegex(self.said, r"did not read the call frames of 1 file, .*\(FUSE\)")
         self.assertGreater(len(events), 20)
         for event in events:
-            # The library's table is read, the program's is not.
+            # The recorder has read the call frames of libc, but not those of the program.
             self.assertGreaterEqual(len(event["stack"]), 2)
             self.assertIn("StackCut", event["labels"])
 
@@ -435,7 +436,7 @@ class StacksTest(unittest.TestCase):
             notes = subprocess.run(["readelf", "-n", self.folder / "caller"], capture_output=True, text=True, check=True).stdout
             build_id = re.search(r"Build ID: (\w+)", notes)[1]
             options = ["-e", CALL, "--stacks=user", "--pid", str(programs[0].pid)]
-            self.record(*options, "--", "sleep", "0.2")  # the program has all its pages now
+            self.record(*options, "--", "sleep", "0.2")  # From now on, the program needs no more pages of its file.
             server.stop_answering()
             events = self.record(*options, "--", "sleep", "0.5")
             self.assertEqual(server.waiting, 0)
@@ -447,7 +448,8 @@ class StacksTest(unittest.TestCase):
             subprocess.run([ARGS.nettrace, "symbolize", trace], check=True, capture_output=True)
         events = list(commands.dump(ARGS.nettrace, trace, "--stacks"))
         self.assertTrue(any("caller!main+" in frame for event in events for frame in event.get("frames", [])), events[:1])
-        # The kernel is not asked for the build id of a file on FUSE. The file is still the mapped one, so it has the build id.
+        # The recorder does not ask the kernel for build ids of files on FUSE. symbolize reads the build id, because the file is
+        # still the mapped one.
         code = [event["payload"] for event in commands.dump(ARGS.nettrace, trace, "--processes")]
         self.assertTrue(any(build_id in payload.get("SymbolMetadata", "") for payload in code), code)
 

@@ -148,7 +148,7 @@ class SymbolsTest(unittest.TestCase):
     def stacks(self):
         """Returns the addresses and frames of the calls, and the mappings as (first, last, offset, path)."""
         events = list(commands.dump(ARGS.nettrace, self.trace, "--stacks", "--processes"))
-        # Other programs of this machine, such as shells, call getppid as well.
+        # The thread's name is checked, because other programs of this machine, such as shells, call getppid as well.
         calls = [event for event in events if event["name"] == "sys_enter_getppid" and event["thread"] == self.thread]
         self.assertEqual(len([event for event in calls if len(event["frames"]) > 2]), CALLS)
         pids = {event["pid"] for event in calls}
@@ -171,14 +171,14 @@ class SymbolsTest(unittest.TestCase):
                     if not first <= code <= last or path not in oracles:
                         continue
                     names = oracles[path].names_at(code - first + offset)
-                    if not names:  # code without frame pointers, such as that of libc, may end in a wrong frame
+                    if not names:  # The address is in no function: a wrong frame, after code without frame pointers.
                         continue
                     found = frame.split("!")[1].rsplit("+", 1)[0] if "!" in frame else None
                     checked += 1
                     if found not in names:
                         wrong.append((frame, names))
             right += checked >= least and not wrong
-            texts += [f"{checked} frames, {wrong}, {frames}"]
+            texts += [f"{checked} of at least {least} frames checked; wrong: {wrong}; stack: {frames}"]
         self.assertGreaterEqual(right * 100, len(calls) * 99, texts[0])
 
     def recursion(self, *flags):
@@ -434,7 +434,7 @@ class SymbolsTest(unittest.TestCase):
         os.mkfifo(self.folder / "end")
         end = os.open(self.folder / "end", os.O_RDWR)
         self.addCleanup(os.close, end)
-        # The process has another id and another /tmp in its namespaces.
+        # In its namespaces, the process has another process id and another /tmp.
         contained = "unshare --mount --pid --fork sh -c 'mount -t tmpfs none /tmp && exec ./jit'"
         wait = "until [ -s printed ]; do sleep 0.05; done"
         self.record("jit", command=["sh", "-c", f"{contained} <end >printed 2>&1 & {wait}"])
@@ -458,7 +458,7 @@ class SymbolsTest(unittest.TestCase):
                      "the kernel states no build ids of mappings")
     def test_files_that_were_mapped_before_have_their_build_id(self):
         if run("stat", "-f", "-c", "%T", self.folder).strip() not in ("btrfs", "ext2/ext3", "overlayfs", "tmpfs", "xfs"):
-            self.skipTest("the folder for temporary files is on a file system that is not asked for build ids")
+            self.skipTest("the recorder does not ask for build ids on the file system of the folder for temporary files")
         program = self.compile("program", RECURSION.replace("return 0;", "for (;; usleep(1000)) recurse(0);"))
         running = subprocess.Popen([program])
         self.addCleanup(running.wait)

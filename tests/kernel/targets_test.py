@@ -47,8 +47,7 @@ class Load:
                 pipe.close()
 
     def run(self):
-        """Lets the program make its calls, and returns when it has ended. `calls` has the calls of each thread, by pid
-        and tid."""
+        """Lets the program make its calls, and waits until it has ended. Sets `calls` to the number of calls by pid and tid."""
         printed, _ = self.process.communicate("\n", timeout=120)
         done = json.loads(printed)
         self.calls = {(self.pid, int(tid)): count for tid, count in done["threads"].items()}
@@ -66,8 +65,8 @@ class TargetsTest(unittest.TestCase):
         self.file = self.folder / "trace.nettrace"
 
     def record(self, options, loads, selectors=("-e", CALL), ends_itself=False, status=0):
-        """Records while the loads run one after the other; returns the summary. The recording is stopped after them, or
-        must end by itself."""
+        """Records while the loads run one after the other; returns the summary and the messages. The recording is stopped after
+        the loads, or must end by itself."""
         go = self.folder / "go"
         with contextlib.suppress(FileExistsError):
             os.mkfifo(go)
@@ -76,7 +75,8 @@ class TargetsTest(unittest.TestCase):
         with subprocess.Popen([ARGS.nettrace, "record", "-o", self.file, "--json", *selectors, *options, "--", *command],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) as recorder:
-            # If the recorder fails, it never starts the command that opens the pipe. This thread then opens it.
+            # If the recorder fails, it never starts the command that opens the pipe. This thread then opens the pipe, so that
+            # read_text() ends.
             watch = threading.Thread(target=lambda: recorder.wait() and os.close(os.open(go, os.O_RDWR | os.O_NONBLOCK)))
             watch.start()
             go.read_text()
@@ -212,7 +212,7 @@ class TargetsTest(unittest.TestCase):
                 self.assertEqual(summary["events"] + summary["lost"], inside.total() + sum(inside.child.values()))
 
     def test_a_unit_that_starts_stops_and_starts_again(self):
-        # Makes numbered calls three times, each time in a new cgroup of the same name. Prints the time of each call.
+        # This program makes numbered calls three times, each time in a new cgroup of the same name, and prints their times.
         load = '''if 1:
             import json, os, pathlib, sys, time
             folder = pathlib.Path(sys.argv[1])
@@ -258,7 +258,7 @@ class TargetsTest(unittest.TestCase):
                 told.append((int(payload["NotRecordedSince"]), int(payload["NotRecordedUntil"])))
         self.assertEqual(len(told), 3)
         self.assertEqual(set(shown.values()), {1})
-        # The clock of the account is not adjusted after the beginning; that of the calls may be.
+        # The clock of the account is not adjusted after the recording begins; the clock of the calls may be.
         slack = 5_000_000
         missing = set(times) - set(shown)
         not_told = [number for number in missing
@@ -329,7 +329,7 @@ class TargetsTest(unittest.TestCase):
     def check_failure(self, options, pattern, status=1, selectors=("-e", CALL)):
         failures.check_failure(self, [ARGS.nettrace, "record", "-o", self.file, *selectors, *options,
                                       "--duration", "100ms"], pattern, status)
-        self.assertFalse(self.file.exists(), "it left an output file behind")
+        self.assertFalse(self.file.exists(), "nettrace record left an output file behind")
 
     def test_filters_that_are_wrong(self):
         switch = ("-e", "sched:sched_switch")

@@ -21,7 +21,8 @@ ARGS = script.options(__doc__, "nettrace", "nettraced", "corpus", seconds=10, se
 SEED = ARGS.seed or time.time_ns() % 2**32
 # MiB of resident memory. The daemon may have 40 connections, each with a message of up to 1 MiB.
 MEMORY = ARGS.memory
-# Maximum number of descriptors, and of threads, above those before the first batch. Some end after their connection.
+# Maximum number of descriptors, and of threads, that the daemon may have more than before the first batch. Some of them end
+# later than their connection.
 SPARE = 8
 SESSIONS = ("box", "off", "web")
 SELECT = 'select = ["sched:sched_process_exec"]\n'
@@ -75,7 +76,7 @@ class Mutator:
         self.seeds = seeds()
 
     def stream(self):
-        """Returns the bytes of one connection: several messages; the last one may be cut."""
+        """Returns the bytes to send over one connection: several messages. The last one may be cut."""
         messages = [self.message() for _ in range(self.random.choice((1, 1, 2, 5, 40)))]
         result = b"\0".join(messages) + b"\0"
         if self.random.random() < 0.2:
@@ -188,7 +189,7 @@ class ControlFuzzTest(unittest.TestCase):
             while time.monotonic() < end and (got := connection.recv(65536)):
                 received += got
         except OSError:
-            pass  # The daemon closed the connection, or executes a request that takes long, such as Wait.
+            pass  # The daemon has closed the connection, or still executes a long request, such as Wait.
         for reply in received.split(b"\0")[:-1]:
             parsed = json.loads(reply)
             self.assertIn("parameters", parsed, stream[:2000])
@@ -196,7 +197,7 @@ class ControlFuzzTest(unittest.TestCase):
                 return
 
     def batch(self):
-        """Opens connections that send, and returns them. Some are read to the end, some only closed."""
+        """Opens connections, and sends messages over each. Reads the replies of half of them. Returns the connections."""
         connections = []
         end = time.monotonic() + 5
         for _ in range(self.random.choice((1, 10, 30, 60))):
@@ -222,7 +223,7 @@ class ControlFuzzTest(unittest.TestCase):
             try:
                 connection.sendall(json.dumps(request).encode() + b"\0")
             except (BrokenPipeError, ConnectionResetError):
-                pass  # The reply says why.
+                pass  # The daemon has closed the connection, after a reply with the reason.
             received = b""
             try:
                 while not received.endswith(b"\0") and (got := connection.recv(65536)):
@@ -239,13 +240,13 @@ class ControlFuzzTest(unittest.TestCase):
         end = time.monotonic() + 60
         while (reply := self.ask(method, **parameters)) is None:
             self.assertIsNone(self.daemon.process.poll(), self.daemon.log()[-3000:])
-            self.assertLess(time.monotonic(), end, "no connection within 60 s")
+            self.assertLess(time.monotonic(), end, f"the daemon did not reply to {method} within 60 s")
             time.sleep(0.05)
         return reply
 
     def restore(self):
         """Gives the daemon the sessions and states that its settings have."""
-        # Stopping also ends snapshots that wait.
+        # A stop of a session also ends its snapshots that wait.
         for session in self.require("List")["parameters"]["sessions"]:
             self.require("Stop", session=session["name"])
         self.require("Start", session="web")
@@ -255,10 +256,11 @@ class ControlFuzzTest(unittest.TestCase):
         return {session["name"]: session["state"] for session in self.require("List")["parameters"]["sessions"]}
 
     def check(self, before):
-        """Checks that the daemon answers, that its sessions are as before, and that it is not larger than before."""
+        """Checks that the daemon answers, that its sessions can be brought back to their first states, and that its memory,
+        threads and descriptors are within their limits. `before`: the Facts from before the first batch."""
         end = time.monotonic() + 60
         while self.states() != self.before:
-            # The daemon still executes requests of connections that the client has closed.
+            # The states may change again, because the daemon still executes requests of closed connections.
             self.assertLess(time.monotonic(), end, self.states())
             self.restore()
         for name in SESSIONS:
@@ -271,7 +273,8 @@ class ControlFuzzTest(unittest.TestCase):
             if (facts.descriptors <= before.descriptors + SPARE and facts.threads <= before.threads + SPARE
                     and facts.memory <= MEMORY):
                 return facts
-            self.assertLess(time.monotonic(), end, f"before: {before}; now: {facts}")
+            self.assertLess(time.monotonic(), end, f"more than {MEMORY} MiB, or more than {SPARE} additional threads or "
+                            f"descriptors: before: {before}; now: {facts}")
             time.sleep(0.1)
 
     def test_daemon_survives_any_messages(self):

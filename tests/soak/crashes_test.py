@@ -15,7 +15,7 @@ from support.kernel import tracepoints
 from support.load import load
 
 ARGS = script.options(__doc__, "nettrace", "nettraced", "load", "numbers", kills=10)
-# Delay that is possible on a busy machine.
+# Delay, in ns, that is possible on a busy machine.
 MARGIN = crashes.SECOND
 
 

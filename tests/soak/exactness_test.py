@@ -34,8 +34,8 @@ PIPE_SIZE = 4096
 # Each thread of this load writes for at least 5 s.
 PACED = ["--pause", str(ARGS.pause), "--pin", "--threads", str(CPUS)]
 PACED_EVENTS = 5_000_000 // ARGS.pause * 16 * CPUS
-# Limits in KiB. The growth limit is meaningful for a number of processes at which 100 bytes for each process would
-# exceed it.
+# Limits of the recorder's memory, in KiB. The limit of growth is checked only from MANY_PROCESSES on. With this number,
+# 100 bytes for each process would exceed the limit.
 MAX_MEMORY = 64 << 10
 MAX_GROWTH = 16 << 10
 MANY_PROCESSES = 200_000
@@ -107,7 +107,7 @@ class ExactnessTest(unittest.TestCase):
                 self.check(recording, PACED_EVENTS, lossy=True if ring == PAGE else None)
 
     def test_processes_that_live_for_a_moment(self):
-        # The rings of thread records have a quarter of the size of the others. With these sizes they hold the records
+        # The rings of thread records have a quarter of the size of the others. A very large ring lets them hold the records
         # of one or two seconds.
         for run, ring in RUNS[:max(1, ARGS.runs // 10) * len(RINGS)]:
             ring = VERY_LARGE if ring == LARGE else ring
@@ -138,7 +138,7 @@ class ExactnessTest(unittest.TestCase):
                 living[pid] = event["payload"]["Name"]
             elif event["name"] == "ProcessExit" and pid in living:
                 ended += living.pop(pid) == path
-        # load_service itself is a process, too.
+        # One more than ARGS.processes, because load_service is a process, too.
         self.assertEqual(ended, ARGS.processes + 1)
         self.assertNotIn(path, living.values())
 

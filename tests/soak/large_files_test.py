@@ -17,7 +17,7 @@ import sys
 from support import commands
 from support import script
 
-EVENTS_OF_ACTIVITY = 2.25  # about; write_activities also writes other events
+EVENTS_OF_ACTIVITY = 2.25  # approximately, because write_activities also writes other events
 PAGE_BYTES = 10_000_000
 # For each query, the SQL for nettrace and the SQL for DuckDB.
 QUERIES = {
@@ -73,7 +73,7 @@ def measure(args, file):
 
 
 def compare_with_duckdb(args, file):
-    """Prints the CPU time of DuckDB for the queries. Returns problems: results that differ."""
+    """Prints the CPU time of DuckDB for the queries. Returns messages about results that differ from nettrace's."""
     folder = os.environ.get("EVENTHEADER_DUCKDB")
     if not folder or not shutil.which("node"):
         print("DuckDB is not measured: that needs node, and EVENTHEADER_DUCKDB")
@@ -90,7 +90,7 @@ def compare_with_duckdb(args, file):
         print(f"  {name:28} {own:8.2f} s, DuckDB {seconds:8.2f} s", flush=True)
         results = sorted([str(value) for value in json.loads(line).values()] for line in shown.splitlines())
         if results != sorted(json.loads(text)):
-            problems.append(f"{name}: {results}, but DuckDB has {text}")
+            problems.append(f"{name}: nettrace query has {results}, and DuckDB has {text}")
     lines.unlink()
     return problems
 

@@ -23,7 +23,7 @@ def command_of_cases(args, file):
 
 
 def exported(samples, different):
-    """Returns the number of samples in an export: it leaves out those whose stacks exceed its limit."""
+    """Returns the number of samples in an export, which leaves out samples whose stacks exceed its limit."""
     kept = min(different, EXPORTED_STACKS)
     return samples // different * kept + min(samples % different, kept)
 
@@ -51,7 +51,7 @@ def main():
             memories[-1][name] = memory
             print(f"  {name:24} {memory / 1024:8.1f} MiB", flush=True)
             if name == "export --to folded" and (found := folded_sum(args.out / "out")) != exported(samples, args.different):
-                problems.append(f"{name}: the sum of {found} samples instead of {exported(samples, args.different)}")
+                problems.append(f"{name}: the sum is {found} samples instead of {exported(samples, args.different)}")
         file.unlink()
         (args.out / "out").unlink()
     problems += commands.memory_growth(memories[0], memories[-1])

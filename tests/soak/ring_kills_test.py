@@ -23,7 +23,7 @@ SERVICES = 2
 THREADS = 3
 PAUSE = 40_000  # µs after every 32 events
 LONGEST_LIFE = 1.5  # maximum time, in s, from the first events after a start to the kill
-START = 0.3  # maximum time, in s, from a start to every fourth kill
+START = 0.3  # maximum time, in s, from a start to the kill, for every fourth kill
 # The progress of a thread, as in ring_writer.cc.
 PROGRESS = struct.Struct("=4Q")
 SESSIONS = {
@@ -54,7 +54,8 @@ class RingKillsTest(unittest.TestCase):
 
     def wait_for_events(self):
         before = self.written()
-        nettraced.until(lambda: self.written() > before, DEADLINE, lambda: f"more events than {before}: {self.daemon.log()}")
+        nettraced.until(lambda: self.written() > before, DEADLINE,
+                        lambda: f"services have committed no more events than {before}: {self.daemon.log()}")
 
     def test_collector_that_is_killed(self):
         self.progress = self.daemon.path / "progress"
@@ -103,7 +104,7 @@ class RingKillsTest(unittest.TestCase):
                 twice_of_all += twice
                 lost += calls - written - disabled
                 missing += max(0, written - shown)
-                # The last call may have committed its event without having returned.
+                # The thread counts an event when its call returns, so the event of the last call may not be counted.
                 unreturned += max(0, shown - written)
         print(f"{session}: {len(files)} files, {shown_of_all} events, {missing} missing, {twice_of_all} twice, "
               f"{unreturned} more than returned, {result['lost']} lost", flush=True)

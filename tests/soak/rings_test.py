@@ -90,8 +90,8 @@ class RingsTest(unittest.TestCase):
         return service
 
     def check_file(self, summary):
-        """Checks the file. Returns its threads, as (shown, lost, next), by the number of the service and the thread, and
-        by pid and tid if all events of the thread are lost."""
+        """Checks the file. Returns (shown, lost, next number) of each thread. The key is (service, thread), or
+        ("ids", pid, tid) if all events of the thread are lost."""
         verified = subprocess.run([ARGS.nettrace, "verify", "--strict", self.file], stdout=subprocess.PIPE, text=True,
                                   check=False)
         self.assertEqual(verified.returncode, 0, verified.stdout)
@@ -114,7 +114,8 @@ class RingsTest(unittest.TestCase):
         with self.record(ring) as summary:
             services = [self.service(progress, number, events) for number in range(SERVICES)]
             for service in services:
-                self.assertTrue(select.select([service.stdout], [], [], DEADLINE)[0], "the service is not connected")
+                self.assertTrue(select.select([service.stdout], [], [], DEADLINE)[0],
+                                f"the service printed nothing within {DEADLINE} s")
                 self.assertEqual(service.stdout.readline(), "ready\n")
             for service in services:
                 service.stdin.close()
@@ -180,11 +181,11 @@ class RingsTest(unittest.TestCase):
                     tid, calls, written, disabled = progress.of(number, thread)
                     self.assertEqual(disabled, 0)
                     shown, lost, following = threads.pop((number, thread), None) or threads.pop(("ids", pid, tid), [0, 0, 0])
-                    # The last call may have committed its event, or counted it as lost, without having returned.
+                    # The thread counts a call when it returns, so one more event may be in the file or counted as lost.
                     self.assertEqual(shown + lost, following)
                     self.assertLessEqual(following - calls, 1)
                     self.assertLessEqual(shown - written, 1)
-                    # Events that were not sent over the socket yet end with the service.
+                    # With "ring-inline", events that the service has not yet sent over the socket may be missing.
                     if TRANSPORT == "ring":
                         self.assertGreaterEqual(following, calls)
                         self.assertGreaterEqual(shown, written)

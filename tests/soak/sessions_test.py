@@ -56,7 +56,7 @@ SESSIONS = {
 # Sessions whose oldest files are deleted, with the limit of their space. The files of "disk" are on a file system of
 # this size, so they cannot exceed it even for a moment.
 BOUNDS = {"few": BOUND, "fewest": BOUND // 8, "disk": BOUND}
-# Limit for the variation of memory: the data that waits for a slow disk in each session's queue, plus what the rings
+# Limit for the growth of memory, in bytes: the data that waits for a slow disk in each session's queue, plus what the rings
 # deliver before the queue is known to be full (docs/guides/operating-nettraced.md, Sizes). In the five minutes of the
 # long form, a leak of a byte for each event is several times this limit, and so is a leak of 10 KiB for each file.
 MAX_GROWTH = len(SESSIONS) * (QUEUE + CPUS * RING)
@@ -91,7 +91,7 @@ class Watch:
         self._thread.join()
 
     def _run(self):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), -20)  # the load uses all CPUs
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), -20)  # the load uses all CPUs, and would delay samples
         while not self._ended.wait(0.002):
             for name in self._folders:
                 self.look(name)
@@ -100,7 +100,7 @@ class Watch:
                 self.memory.append((time.monotonic(), self._memory()))
 
     def _memory(self):
-        """Returns the private resident memory: the rings have a constant size."""
+        """Returns the private resident memory, without the rings, which have a constant size."""
         status = pathlib.Path(f"/proc/{self._pid}/status").read_text(encoding="utf-8")
         [kib] = [int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon:")]
         return kib << 10
@@ -141,7 +141,7 @@ class SessionsTest(unittest.TestCase):
         watch = cls.watch = Watch(cls.daemon.process.pid, folders, kept)
         try:
             cls.calls = cls.load()
-            # From now on, changes in memory come from the end of the daemon.
+            # The watch ends before the daemon is stopped, because a stop changes the memory.
             cls.status = {name: cls.daemon.status(name) for name in SESSIONS}
         finally:
             watch.end()
@@ -162,7 +162,7 @@ class SessionsTest(unittest.TestCase):
         with contextlib.ExitStack() as processes:
             while time.monotonic() < end or len(calls) < 6:
                 for options in (["--events", str(16_000 * CPUS), "--pause", "8000"], ["--events", str(30_000 * CPUS)]):
-                    # The second load certainly overruns the rings.
+                    # The daemon is stopped during the second load, which then certainly overruns the rings.
                     overruns = len(calls) == 1
                     if overruns:
                         os.kill(cls.daemon.process.pid, signal.SIGSTOP)
@@ -181,7 +181,7 @@ class SessionsTest(unittest.TestCase):
 
     def setUp(self):
         others = {pid for files in self.files.values() for file in files for pid, *_ in file["numbers"]} - set(self.calls)
-        self.assertEqual(others, set(), "processes that are not this test's made its calls; it needs the machine for itself")
+        self.assertEqual(others, set(), "other processes made the test's calls; the test needs the machine for itself")
 
     def test_every_file_is_clean(self):
         for name, files in self.files.items():
@@ -200,7 +200,7 @@ class SessionsTest(unittest.TestCase):
                 self.assertEqual(before + shown + lost, self.produced(name))
                 self.assertEqual(before > 0, name == "disk")
                 lossy += lost > 0
-        self.assertGreater(lossy, 0, "the load has not overrun anything")
+        self.assertGreater(lossy, 0, "no session lost events, although the load must overrun the rings")
 
     def check_account(self, name):
         """Checks that the account of each file matches its gaps, and that each file states the counts of the files
@@ -228,7 +228,7 @@ class SessionsTest(unittest.TestCase):
         for name, bound in BOUNDS.items():
             print(f"{name}: {self.watch.largest[name]} of {bound} bytes at most in {self.watch.looks} looks", flush=True)
             self.assertLessEqual(self.watch.largest[name], bound)
-            # Without deleted files, the test would prove nothing.
+            # A session that stays far below the bound has deleted no files, so the test would prove nothing.
             self.assertGreater(self.watch.largest[name], bound // 4)
         # No session had an error, such as a full disk.
         self.assertEqual({status["error"] or None for status in self.status.values()}, {None})

@@ -1,4 +1,4 @@
-"""The events of the table, packed by hand, and what is shown for them."""
+"""The events of the table, packed by hand, and what JSON and TraceEvent show for them."""
 
 import itertools
 import struct
@@ -20,7 +20,7 @@ def event(order, name, definitions, payload):
         metadata += bytes([encoding] if shown_as is None else [encoding | HAS_FORMAT, shown_as])
         for count in length:
             metadata += struct.pack(order + "H", count)
-    # Pointers have 8 bytes; an extension follows.
+    # The flags say that pointers have 8 bytes, that an extension follows, and whether numbers are little-endian.
     flags = 0x05 | (0x02 if order == "<" else 0)
     header = struct.pack(order + "BBHHBB", flags, 0, 0, 0, 0, 4)
     return header + struct.pack(order + "HH", len(metadata), 1) + metadata + payload
@@ -38,8 +38,8 @@ def pack(order, encoding, value):
 
 
 def of_row(order, row, shown_as):
-    """Returns definitions and payload of an event with the values in every position where they can be, and what JSON
-    and TraceEvent show for it."""
+    """Returns definitions and payload of an event that has the values of the row as scalars, in arrays and in structs, and
+    what JSON and TraceEvent show for it."""
     encoding = table.ENCODINGS[row.encoding]
     one, two = (pack(order, row.encoding, value) for value in row.written)
     both, count, none = one + two, struct.pack(order + "H", 2), struct.pack(order + "H", 0)

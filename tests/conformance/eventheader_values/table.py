@@ -141,7 +141,7 @@ def characters(encoding, formats, written, json, text):
 
 
 def sequences(encoding, formats, written, json, traceevent):
-    """Values that TraceEvent shows as bytes."""
+    """Returns a Row of values that TraceEvent shows as bytes."""
     return Row(encoding, formats, written, json, traceevent, wrapped=True)
 
 
@@ -286,8 +286,8 @@ COUNTED = [
 
 
 def of_counted_bytes(encoding):
-    """Formats of a fixed size on an encoding that counts bytes: the value has this size, or is null, or is shown in the
-    default format of the encoding."""
+    """Returns the rows of formats with a fixed size, such as float, on an encoding that counts bytes. A value of that size
+    has the format, no bytes are null, and a value of another size is shown in the default format of the encoding."""
     is_binary = encoding == "binary_length16_char8"
     misfit = ["414243", "4445464748"] if is_binary else ["ABC", "DEFGH"]
     misfit_bytes = [[65, 66, 67], [68, 69, 70, 71, 72]]
@@ -332,7 +332,7 @@ def of_counted_bytes(encoding):
                  [[127, 0, 0, 1], ""], [[127, 0, 0, 1], []]),
         Row(encoding, "unsigned_int signed_int hex_int errno pid time boolean float uuid port ip_address",
             [NULL, NULL], [None, None], ["", ""]),
-        # Sizes that do not fit the format.
+        # Values of 3 and 5 bytes, which fit none of these formats.
         Row(encoding, "unsigned_int signed_int hex_int errno pid time boolean float uuid port ip_address",
             of(Raw, "414243", "4445464748"), misfit, misfit_bytes if is_binary else misfit, wrapped=is_binary),
     ]
@@ -389,7 +389,7 @@ CASES = [
          [("a", 13, 2), ("b", 13, 2), ("c", 10, 8), ("d", 13, 17)],
          [*counted(i32(-5), NULL, f64(0.5), NULL)],
          {"a": -5, "b": None, "c": 0.5, "d": None}, {"a": -5, "b": "", "c": 0.5, "d": ""}),
-    # The values have only their bytes in common. The bytes of numbers are little-endian.
+    # The values have several sizes, so TraceEvent shows each as its bytes, in little-endian order.
     Case("nullable values of several sizes",
          [("f", 13 | 0x40, 2), ("number", 4, None)],
          [u16(3), *counted(i32(-5), u16(258), NULL), u32(1)],

@@ -14,7 +14,7 @@ from support import script
 
 ARGS = script.options(__doc__, "eventheader")
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
-# No daemon runs here, which doctor also reports, after all other checks.
+# The name of the check that finds that no daemon runs. Here, doctor reports it after all other checks.
 DAEMON = "daemon"
 READ_ONLY = ["unshare", "--mount", "sh", "-c", "mount -o remount,bind,ro /sys/kernel/tracing && exec \"$@\"", "sh"]
 # Prints a line when it runs, and ends when its standard input ends.

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Tests that what docs/guides/scripts.md shows is what happens, word for word. Needs root and a kernel with user_events
-(./run vm)."""
+"""Tests the script and the registration file that docs/guides/scripts.md shows, without any change. Needs root and a kernel
+with user_events (./run vm)."""
 
 import os
 import pathlib

@@ -51,9 +51,9 @@ class Puppet:
 
 @contextlib.contextmanager
 def following(remedy):
-    """Sets the modes and owners of tracefs as the file that `remedy` names sets them at boot, but for the group of the
-    user `nobody` instead of user_events. Restores them at the end of the block. `remedy` is what the library advises after
-    the error EACCES."""
+    """Sets the modes and owners of tracefs as the file that `remedy` names does at boot, but gives the rights of group
+    user_events to the group of user `nobody`. Restores them at the end of the block. `remedy` is the library's advice
+    after the error EACCES."""
     installed = re.search(r"/usr/lib/tmpfiles\.d/(\S+)", remedy).group(1)
     assert installed == "user_events.conf", remedy
     try:

@@ -58,7 +58,7 @@ def user_events_for_nobody():
 
 class ProgramTest(unittest.TestCase):
     def setUp(self):
-        until(lambda: names() == set())  # The kernel deletes the tracepoints of the last test a moment later.
+        until(lambda: names() == set())  # The kernel deletes the tracepoints of the previous test a moment after its end.
         self.addCleanup(lambda: run("unregister", "*"))
 
     def succeeds(self, *arguments, **options):
@@ -120,7 +120,7 @@ class ProgramTest(unittest.TestCase):
             with self.holding("A_L4K1", "Plain u32 a", prefix=failures.AS_NOBODY) as holder:
                 until(lambda: names() == {"A_L4K1", "Plain"})
             self.assertEqual(holder.returncode, 0)
-            # An existing tracepoint with other fields is also shown to a user that may not read its format.
+            # The error for an existing tracepoint with other fields names it, also for a user that may not read its format.
             self.succeeds("register", "Taken u32 a")
             self.fails(5, "Taken", "register", "--hold", "Taken u8 a", prefix=failures.AS_NOBODY)
         until(lambda: names() == {"Taken"})

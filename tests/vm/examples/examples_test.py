@@ -71,7 +71,7 @@ class ExampleTest(unittest.TestCase):
         listed = subprocess.run([ARGS.eventheader, "list", "--json", f"{provider}_*"], stdout=subprocess.PIPE, text=True,
                                 check=True).stdout
         names = [json.loads(line)["name"] for line in listed.splitlines()]
-        # Other tests check that their tracepoints are deleted automatically.
+        # The tracepoints are persistent. Other tests check that the program's tracepoints are deleted automatically.
         self.addCleanup(subprocess.run, [ARGS.eventheader, "unregister", *names], check=True)
         self.assertEqual(sorted(names), expected)
 
@@ -112,7 +112,7 @@ class ServiceTest(ExampleTest):
     def expected(thread, i):
         file = f"/var/data/{i}"
         if i % 3 == 0:
-            # The id consists of two little-endian numbers.
+            # An activity id consists of two little-endian numbers: the thread and the round.
             activity = f"0{thread}000000-0000-0000-0{i}00-000000000000"
             return Event("RequestDone", 4, "0x1", INFO, activity, None,
                          {"path": f"/items/{i}", "status": 200, "seconds": 0.001 * i})
@@ -175,10 +175,10 @@ class LoggerBridgeTest(ExampleTest):
                                                 ARGS.logger_bridge, "--lines", "10", exports=False)
                 self.assertEqual(with_numbered_activities(as_events(events)),
                                  [Event("Log", LEVELS[name], "0x1", INFO, 0, None, payload) for payload in payloads])
-                # Types that are known only at run time. The comparison above would accept True for 1.
+                # The types are compared, too, because the comparison above would accept True for 1.
                 self.assertEqual([[type(value) for value in event["payload"].values()] for event in events],
                                  [[type(value) for value in payload.values()] for payload in payloads])
-                # By rings, a service also counts the events that it wrote before it knew which of them are selected.
+                # With rings, the printed number also has events that the service wrote before it knew which are selected.
                 if not transport.RINGS:
                     self.check_counted(printed[-1], events)
 
@@ -231,7 +231,7 @@ class PluginTest(ExampleTest):
                 for number in range(3):
                     self.assertEqual(host.stdout.readline(), f"round {number}: loaded; registered\n")
                     self.assertTrue(transport.RINGS or self.is_registered())
-                    # The thread for rings needs a moment to get its name.
+                    # With rings, the thread by which the test finds the plugin needs a moment to get its name.
                     self.assertTrue(became_true(lambda: self.traces_of_plugin(host.pid) == (True, True)))
                     print(file=host.stdin, flush=True)
                     self.assertEqual(host.stdout.readline(), f"round {number}: unloaded\n")
@@ -249,7 +249,7 @@ class PluginTest(ExampleTest):
 
     @staticmethod
     def traces_of_plugin(pid):
-        """Returns whether the process has user_events open, or a thread for rings; and code of a plugin mapped."""
+        """Returns whether the process has user_events open or, with rings, a thread for them; and whether it maps a plugin."""
         process = pathlib.Path("/proc") / str(pid)
         if transport.RINGS:
             threads = [(task / "comm").read_text().strip() for task in (process / "task").iterdir()]
@@ -293,7 +293,7 @@ class HttpServiceTest(ExampleTest):
         """Sends one request to a service that was started before the recorder. Returns the lines of the answer, and the
         events."""
         request = f"GET {path} HTTP/1.1\\r\\nTraceparent: {traceparent}\\r\\n\\r\\n"
-        # By rings, a service that runs already connects within milliseconds.
+        # With rings, the request must wait until the service has connected, which takes milliseconds.
         wait = 'until grep -q " 03 .*$EVENTHEADER_SOCKET" /proc/net/unix; do sleep 0.01; done; sleep 0.2; ' if transport.RINGS else ""
         with subprocess.Popen([ARGS.http_service], stdout=subprocess.PIPE, text=True) as service:
             port = re.search(r":(\d+)/", service.stdout.readline()).group(1)
@@ -329,9 +329,10 @@ class HttpServiceTest(ExampleTest):
                      Event("RequestStop", 4, "0x1", STOP, request, None, {})]
         self.assertEqual(as_events(events), expected)
         self.assertEqual(len({event["tid"] for event in events}), 1)
-        # From before the first event to after the last one before RequestDone, measured with another clock.
+        # The service has measured `seconds` with another clock: from before the first event until after the last event before
+        # RequestDone.
         inside = (events[-3]["timestamp"] - events[0]["timestamp"]) / 1e9
-        self.assertTrue(0.99 * inside < seconds < 120, f"{seconds} s, but {inside} s between its events")
+        self.assertTrue(0.99 * inside < seconds < 120, f"RequestDone states {seconds} s, but its events are {inside} s apart")
 
 
 def requests_of(events):

@@ -26,7 +26,7 @@ ARGS = script.options(__doc__, "nettrace", "eventheader", "attacker", "producer"
 FIELDS = "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level"
 MAX_MEMORY_KIB = 64 * 1024
 WITHOUT_RESOURCES = ["setpriv", "--bounding-set=-sys_resource"]
-# The producer needs at least 200 ms to write this many events.
+# Number of events that the producer needs at least 200 ms to write. After that time, its events are recorded on all CPUs.
 SETTLED = 400
 # Names that the kernel accepts unchanged: with line feeds, which end names in the kernel's list; with characters that a
 # file name cannot have; and others.
@@ -82,7 +82,7 @@ class Recording:
             reader = threading.Thread(target=self._read, args=(name,))
             reader.start()
             self.readers.append(reader)
-        # If the recorder has ended, the producer would never print its line. The test then fails with "".
+        # If the recorder has ended, the producer would never print its line. The comparison then fails with an empty line.
         test.assertEqual(self.producer.stdout.readline() if self._begins() else "", "enabled\n", self.said)
 
     def _begins(self):
@@ -109,7 +109,7 @@ class Recording:
 
     def end(self, exit_status=0):
         """Ends both programs and checks what must hold in every attack; returns the recorder's summary."""
-        time.sleep(2)  # Time for the producer after the attack.
+        time.sleep(2)  # The producer also writes events after the attack.
         self.producer.send_signal(signal.SIGTERM)
         good = json.loads(self.producer.communicate()[0])
         time.sleep(0.2)
@@ -139,15 +139,15 @@ class Recording:
             names[event["name"]] += 1
             number = event["payload"].get("number")
             test.assertIn(number, range(written), event)
-            test.assertNotIn(number, seen, "it is there twice")
+            test.assertNotIn(number, seen, "the recording has this event twice")
             seen.add(number)
             wanted = "Rare" if number % 500 == 0 else f"Kind{number % 4}"
             test.assertEqual(event["name"], wanted)
-        test.assertGreater(written, 500, "the producer wrote too little")
-        # The kernel enables a service's events a moment before it records them on every CPU.
+        test.assertGreater(written, 500, "the producer wrote too few events to check the recording")
+        # The first SETTLED events may be missing: the kernel enables events a moment before it records them on all CPUs.
         settled = sum(number >= SETTLED for number in seen)
         test.assertLessEqual(written - SETTLED - settled, lost, names)
-        test.assertGreater(len(seen), written / 2, "nearly all was lost: the attack shows nothing")
+        test.assertGreater(len(seen), written / 2, "too few events of the producer are recorded for a meaningful test")
 
     def check_file(self):
         for command in (["verify", "--strict"], ["info"]):
@@ -250,7 +250,7 @@ class Hostile(unittest.TestCase):
         self.check_names(LINE_FEEDS + (b"/\nGood_L4K1",), NO_FOLDERS, (*LINE_FEEDS, b"user_events_status"))
 
     def test_many_foreign_tracepoints(self):
-        """Other tracepoints must not delay the recording: the rings are drained while they are attached."""
+        """Tests that other tracepoints do not delay the recording: the rings are drained while those are attached."""
         Held(self, [f"Evil{number}_L1K1 {FIELDS}" for number in range(250)])
         recording = Recording(self, ["Good_L4K1", "*"], options=["--ring-size", "64K"])
         Held(self, [f"Evil{number}_L2K1 {FIELDS}" for number in range(150)])
@@ -260,7 +260,7 @@ class Hostile(unittest.TestCase):
     @script.more
     def test_many_foreign_tracepoints_with_few_descriptors(self):
         Held(self, [f"Evil{number}_L1K1 {FIELDS}" for number in range(700)])
-        # The recorder does not have the right to raise the limit.
+        # The recorder does not have the right to raise the limit of descriptors.
         recording = Recording(self, ["Good_L4K1", "*"], files=1024, prefix=WITHOUT_RESOURCES)
         time.sleep(5)
         summary = recording.end()
@@ -278,7 +278,8 @@ class Hostile(unittest.TestCase):
 
     @script.more
     def test_many_processes_of_another_user(self):
-        """Each process makes at most as many kinds as one process may; together they make more than a user may."""
+        """Tests processes of one user. Each makes at most as many kinds of events as a process may, and together they make more
+        than a user may."""
         recording = Recording(self, ["*"])
         with user_events_for_all():
             attackers = [subprocess.Popen([*failures.AS_NOBODY, ARGS.attacker, "kinds", "3000", "0", f"Evil{number}_L1K1"],

@@ -105,7 +105,7 @@ class CpuHotplugTest(unittest.TestCase):
         return [(ticks(change["since"]), ticks(change["until"])) for change in summary["cpuChanges"] if change["online"]]
 
     def check_account(self, written, summary):
-        """Checks that every event occurs once, was lost, or was written on a CPU while it was not recorded."""
+        """Checks that every event occurs once, was lost, or was written while its CPU was not recorded. Returns these times."""
         names = collections.Counter()
         shown = collections.Counter()
         self.events = []
@@ -114,11 +114,11 @@ class CpuHotplugTest(unittest.TestCase):
             self.events.append((event["name"], event["pid"], event["cpu"], event["timestamp"], "stack" in event))
             if event["name"] == "Step":
                 shown[event["payload"]["thread"], event["payload"]["number"]] += 1
-        self.assertEqual([event for event, times in shown.items() if times != 1], [], "events that are there twice")
+        self.assertEqual([event for event, times in shown.items() if times != 1], [], "events that the file has twice")
         self.assertEqual(sum(names.values()), summary["events"])
         self.assertLessEqual(names.keys(), {"Step", "cpu"})
         windows = self.windows(summary)
-        # The file must have the same counts.
+        # The file must state the same CPU changes and losses as the summary.
         info = commands.info(ARGS.nettrace, self.file)
         self.assertEqual(info["cpuChanges"], summary["cpuChanges"])
         self.assertEqual(info["losses"], summary["losses"])
@@ -152,7 +152,7 @@ class CpuHotplugTest(unittest.TestCase):
         self.assertEqual(stderr.count(" came online; its events between "), 10)
         # Each CPU must be recorded again within 2 s of its return.
         self.assertLess(max(until - since for since, until in windows), 2_000_000_000)
-        # CPUs that returned are recorded.
+        # Events from after the last return must be in the file.
         last = max(until for _, until in windows)
         cpus = {event["cpu"] for event in commands.dump(ARGS.nettrace, self.file) if event["timestamp"] > last}
         self.assertEqual(cpus, {0, 1, 2, 3})

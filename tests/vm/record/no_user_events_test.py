@@ -58,7 +58,7 @@ def require():
     if os.geteuid() != 0 or not os.path.exists("/sys/kernel/tracing/events"):
         raise script.Skipped("needs root and tracefs at /sys/kernel/tracing")
     if failures.has_user_events():
-        raise script.Skipped("this kernel has user_events")
+        raise script.Skipped("needs a kernel without user_events")
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class RecordFailuresTest(unittest.TestCase):
 
     def check_start_failure(self, command, pattern, status=1):
         failures.check_failure(self, command, pattern, status)
-        self.assertFalse(self.file.exists(), "it left an output file behind")
+        self.assertFalse(self.file.exists(), "nettrace record left an output file behind")
 
     def test_without_failures_it_works(self):
         done = subprocess.run(self.record(), capture_output=True, text=True, check=False)
@@ -156,7 +156,7 @@ class RecordFailuresTest(unittest.TestCase):
         load = "while :; do :; done"  # The loop never ends, and timer interrupts cause switches.
         command = self.record("sh", "-c", load, output=output, selector="sched:sched_switch")
         with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True) as recorder:
-            self.assertTrue(select.select([read_end], [], [], 60)[0], "it has written nothing")
+            self.assertTrue(select.select([read_end], [], [], 60)[0], "the recorder wrote nothing within 60 s")
             time.sleep(3)
             recorder.terminate()
             try:
@@ -223,7 +223,7 @@ class RecordFailuresTest(unittest.TestCase):
     def test_service_runs_unharmed(self):
         self.check_service(failures.WITHOUT_TRACEFS)
         self.check_service(failures.AS_NOBODY)
-        self.check_service([])  # The service's events are not enabled.
+        self.check_service([])  # With tracefs and permission, but without a recorder.
 
 
 if __name__ == "__main__":

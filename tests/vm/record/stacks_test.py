@@ -25,11 +25,11 @@ def check():
     for event in events:
         frames = event.get("frames", [])
         if not frames or any(int(address, 16) >> 63 for address in event["stack"]):
-            problems.append(f"event {event['timestamp']} has the stack {frames}")
+            problems.append(f"event {event['timestamp']} has no stack, or one with frames of the kernel: {frames}")
         modules.update(frame.split("+")[0].split("!")[0] for frame in frames[:1])
-    # libeventheader is linked into the service, and makes the system call itself.
+    # The innermost frame is in the service, because libeventheader is linked into it and makes the system call itself.
     if len(events) != 1000 or modules != {pathlib.Path(ARGS.service).name}:
-        problems.append(f"{len(events)} events were written by code in {modules}")
+        problems.append(f"{len(events)} events instead of 1000 were written by code in {modules} instead of {ARGS.service}")
     print("\n  ".join([f"{len(events)} events: {len(problems)} problems", *problems[:20]]), flush=True)
     return not problems
 

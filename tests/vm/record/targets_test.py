@@ -24,7 +24,7 @@ TRACEFS = pathlib.Path("/sys/kernel/tracing")
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 EVENTS = 9000
 LARGE_RINGS = ("--ring-size", "4M")
-# The tracepoint of an event is selected by the remainder of its number.
+# Event `number` of the service is of TRACEPOINTS[number % 3].
 TRACEPOINTS = ("Load_L4K1", "Load_L5K2", "Load_L3K4")
 CAPABILITIES = ("perfmon", "dac_read_search")
 
@@ -85,7 +85,7 @@ class TargetsTest(unittest.TestCase):
 
     def record(self, *options, services=(), prefix=(), status=0):
         """Records while the services run, one after the other; returns the summary and what each service printed."""
-        # The file exists once the recording has begun.
+        # The recorder runs the command, which makes this file, once it records.
         go = self.folder / "go"
         go.unlink(missing_ok=True)
         words = [*prefix, ARGS.nettrace, "record", "-o", self.file, "--json", *LARGE_RINGS, *options, "--",
@@ -170,11 +170,11 @@ class TargetsTest(unittest.TestCase):
     def test_user_with_capabilities(self):
         user = as_user(*CAPABILITIES)
         service = self.waiting_service()
-        # A name of three lines in the kernel's list. The recorder joins lines and checks whether such a name exists.
+        # This name takes three lines in the kernel's list. The recorder joins lines, and checks whether that name exists.
         lines = Names()
         self.addCleanup(lines.close)
         lines.register("Z\n\nB")
-        # One name is given exactly, the others are found by a pattern. Only perf can evaluate the filter.
+        # Load_L4K1 is named exactly; the pattern Load selects the others. Only perf can evaluate the filter.
         summary, printed, _ = self.record("-e", "Load_L4K1", "-e", "Load", "-e", "sched:sched_process_exec", "--filter",
                                           "pid > 0", prefix=user, services=(service,))
         self.assertEqual((summary["lost"], summary["unmatched"]), (0, []))
@@ -190,7 +190,7 @@ class TargetsTest(unittest.TestCase):
         self.assertEqual(self.events(), self.written(printed[1]))
 
     def check_user_failure(self, capabilities, pattern, *options, also=()):
-        # The command line of a recording that must fail at its start.
+        # The recording must fail at its start, with a message that matches `pattern`.
         failures.check_failure(self, [*as_user(*capabilities, also=also), ARGS.nettrace, "record", "-o", self.file, *options,
                                       "--duration", "100ms"], pattern)
         self.assertFalse(self.file.exists())
@@ -208,7 +208,7 @@ class TargetsTest(unittest.TestCase):
                                 "--ring-size", "8M", also=["prlimit", "--memlock=65536"])
 
     def few_descriptors(self):
-        # Not root, because root would raise the limit.
+        # The user is not root, because root would raise the limit.
         return as_user(*CAPABILITIES, also=["prlimit", "--nofile=1024:1024"])
 
     @script.more
@@ -223,8 +223,7 @@ class TargetsTest(unittest.TestCase):
                 summary, printed, said = self.record(*selectors, prefix=self.few_descriptors(), services=(service,))
                 self.assertEqual((summary["lost"], summary["unmatched"]), (0, []))
                 self.assertEqual(self.events(), self.written(printed[0]))
-                # A good part of the tracepoints is recorded. The message about the others names the limit and the
-                # remedy.
+                # More than 100 tracepoints are recorded. The message about the others names the limit and the remedy.
                 self.assertGreater(summary["tracepoints"], 100)
                 self.assertEqual(summary["leftOutCount"] + summary["tracepoints"], 703)
                 self.assertRegex(said, "left out: tracepoint user_events:Loud.* needs 4 descriptors.*limit of 1024; raise the "

@@ -52,8 +52,8 @@ def restarts():
 
 
 def until(condition, seconds=120):
-    """Waits for a condition. Checks it less often the longer that takes: most conditions start systemctl or journalctl,
-    which delays what they wait for."""
+    """Waits until a condition is true. Checks it less often the longer the wait takes, because most conditions start systemctl
+    or journalctl, which delays the event that they wait for."""
     end = time.monotonic() + seconds
     pause = 0.05
     while not condition():
@@ -101,7 +101,7 @@ def session(name, more=""):
 
 
 def start(*sessions):
-    """Reloads nettraced with sessions of these settings, as returned by session()."""
+    """Reloads nettraced with these sessions, whose settings session() returned."""
     since = mark()
     configure("".join(sessions))
     systemctl("reload", UNIT)
@@ -146,14 +146,14 @@ class Load:
         self.result = None
 
     def end(self):
-        """Stops the writing."""
+        """Makes load_service stop writing and end."""
         self._process.terminate()
 
     def runs(self):
         return self._process.poll() is None
 
     def wait(self):
-        """Returns what it printed: see load_service.cc."""
+        """Waits until load_service has ended. Returns what it printed: see load_service.cc."""
         if self.result is None:
             self.result = json.loads(self._process.communicate()[0])
         return self.result

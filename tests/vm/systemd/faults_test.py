@@ -15,7 +15,7 @@ from support import commands
 from support import script
 
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
-# The smallest queue, so that few events fill it, and rings that hold all of them.
+# The smallest queue, which few events fill, and rings that hold all events of the tests.
 SMALL = 'queue_bytes = "128K"\nring_size = "8M"\nfiles.keep_free_bytes = "off"'
 
 
@@ -37,7 +37,7 @@ class FaultsTest(unittest.TestCase):
     def setUp(self):
         self.began = daemon.mark()
         self.loads = []
-        shutil.rmtree(daemon.STATE / "steady", ignore_errors=True)  # From another test.
+        shutil.rmtree(daemon.STATE / "steady", ignore_errors=True)  # Another test may have left it.
         self.addCleanup(daemon.reset)
 
     def mounted(self, session, *mount):
@@ -48,14 +48,14 @@ class FaultsTest(unittest.TestCase):
         shutil.chown(folder, "nettraced", "tracing")
 
         def unmount():
-            daemon.systemctl("stop", daemon.UNIT)  # nettraced uses the file system.
+            daemon.systemctl("stop", daemon.UNIT)  # A file system that nettraced uses cannot be unmounted.
             daemon.run("umount", folder)
 
         self.addCleanup(unmount)
         return folder
 
     def add(self, *sessions):
-        """Adds the last of these sessions to the others, which are running."""
+        """Reloads the daemon with these sessions. The last one is new; the others are running."""
         since = daemon.mark()
         daemon.configure("".join(map(daemon.session, sessions)))
         daemon.systemctl("reload", daemon.UNIT)
@@ -86,7 +86,7 @@ class FaultsTest(unittest.TestCase):
         return recorded
 
     def check_suspended(self, session, error):
-        """Checks what is reported about an output that accepts no data."""
+        """Checks what status and log report about a session whose output accepts no data."""
         wait_for_state(session, "suspended")
         self.assertRegex(status(session)["error"], f"{error}$")
         self.assertEqual(status("steady")["state"], "running")
@@ -104,7 +104,7 @@ class FaultsTest(unittest.TestCase):
         fault()
         self.load(5000)
         self.check_suspended(session, error)
-        # Once the queue is full, events are counted as lost, and nothing waits for the disk.
+        # Once the queue is full, events are counted as lost, so those of the next load must all be lost.
         daemon.until(lambda: status(session)["queueBytes"] >= status(session)["queueLimit"])
         during = self.load()
         mend()
@@ -145,7 +145,7 @@ class FaultsTest(unittest.TestCase):
         self.load()
         self.assertEqual(status("gone")["state"], "running")
         self.stop()
-        # Only the events of the complete file are missing. The session copied the file that it was writing.
+        # Only the events of the complete file are missing, because the session has copied the file that it was writing.
         recorded = self.check_exact("gone", lossy=False)
         self.assertEqual([len(shown) for shown in recorded.by_pid.values()], [0, 400, 400])
         self.check_exact("steady", lossy=False)
@@ -180,7 +180,7 @@ class FaultsTest(unittest.TestCase):
             time.clock_settime(time.CLOCK_REALTIME, time.time() + step)
             known = len(daemon.files("steady"))
             self.load()
-            # The next file begins within seconds, also if the clock was set back.
+            # The next file must begin within seconds, also if the clock was set back.
             daemon.until(lambda known=known: len(daemon.files("steady")) > known + 1)
         self.stop()
         recorded = self.check_exact("steady", lossy=False)

@@ -90,7 +90,7 @@ class ServiceTest(unittest.TestCase):
         events = [json.loads(line) for line in daemon.run(daemon.NETTRACE, "dump", "--json", file).splitlines()]
         events = [event for event in events if event.get("provider") == "Journal"]
         self.assertEqual([event["payload"]["message"] for event in events], [entry["MESSAGE"] for entry in shown])
-        # On a busy machine, some entries arrive late; a label has their original time.
+        # On a busy machine, some entries arrive late. The label OriginalTimestamp of such an event has its original time.
         self.assertEqual([int(event["labels"].get("OriginalTimestamp", event["timestamp"])) for event in events],
                          [int(entry["__MONOTONIC_TIMESTAMP"]) * 1000 for entry in shown])
         [last] = [event for event in events if event["payload"]["identifier"] == "last"]
@@ -116,7 +116,7 @@ class ServiceTest(unittest.TestCase):
         daemon.configure("[session.wrong]\nselect = [\"Load\"]\ninterfal = \"1s\"\n")
         daemon.systemctl("restart", daemon.UNIT, check=False)
         time.sleep(2)  # RestartSec=1s
-        # The session of the other file is running.
+        # The daemon runs, because the session of the other file is valid.
         self.assertEqual(daemon.show("ActiveState"), "active")
         self.assertEqual(daemon.restarts(), 0)
         status = daemon.systemctl("status", daemon.UNIT, check=False)
@@ -156,10 +156,9 @@ class ServiceTest(unittest.TestCase):
         self.assertEqual((len(recorded.shown), recorded.lost), (load.written(), 0))
 
     def check_hang(self, session, hang):
-        """Checks that events from before a hang, which begins during the call, are in a file; returns what was
-        recorded."""
+        """Calls `hang()`, which makes the daemon hang. Checks that the events from before are in a file; returns them."""
         daemon.configure(daemon.session(session))
-        # On a busy machine, this VM may give the daemon no time for several seconds.
+        # The limit is 20 s, because on a busy machine the daemon may get no CPU time for several seconds.
         with daemon.service_settings("WatchdogSec=20s\nTimeoutAbortSec=1s"):
             load = daemon.Load("--events", "400")
             daemon.until(lambda: daemon.events_written(session) == load.written())
@@ -278,7 +277,7 @@ class ServiceTest(unittest.TestCase):
         *shown, of_others = recorded.by_pid.values()
         self.assertEqual(of_others, set())
         for one in shown:
-            # The service is found while it runs, and is recorded from then on.
+            # nettraced finds the service while it runs, and must record all events from then on.
             for thread in range(THREADS):
                 numbers = sorted(number for of, number in one if of == thread)
                 self.assertEqual(numbers, list(range(numbers[0], 400)))
