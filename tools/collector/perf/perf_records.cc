@@ -53,7 +53,7 @@ bool ParseCopy(std::span<const std::byte>* rest, SampleRecord* sample) {
   const auto abi = Load<std::uint64_t>(*rest, 0);
   *rest = rest->subspan(8);
   if (abi > PERF_SAMPLE_REGS_ABI_64) return false;
-  SampleRecord::Copy copy;
+  UserCopy copy;
   if (abi != PERF_SAMPLE_REGS_ABI_NONE) {
     if (rest->size() < kRegistersSize + 8) return false;
     copy.registers = rest->first(kRegistersSize);

@@ -123,6 +123,13 @@ inline bool ParseTimestamp(std::span<const std::byte> bytes, std::uint64_t* time
 // The functions below return false if the record is of another type or truncated. Views refer to
 // the record.
 
+// The registers and the stack of user space. Both are empty for threads of the kernel.
+struct UserCopy {
+  std::span<const std::byte> registers;  // in the order of kUserRegisters, each a u64
+  std::span<const std::byte> stack;      // the bytes from the stack pointer on
+  bool has_64_bits = false;              // whether the thread executes 64-bit code
+};
+
 struct SampleRecord {
   enum class Kind : std::uint8_t {
     kEvent,      // sample of a tracepoint, or of CPU time
@@ -142,14 +149,8 @@ struct SampleRecord {
   // Whether the stack may have more frames than `stack`, for another reason than the maximum number
   // of frames.
   bool is_cut = false;
-  // The registers and the stack of user space. Both are empty for threads of the kernel.
-  struct Copy {
-    std::span<const std::byte> registers;  // in the order of kUserRegisters, each a u64
-    std::span<const std::byte> stack;      // the bytes from the stack pointer on
-    bool has_64_bits = false;              // whether the thread executes 64-bit code
-  };
   // Replaces the user part of `stack`. Empty if the sample has no copy.
-  std::optional<Copy> copy;
+  std::optional<UserCopy> copy;
 };
 // Parses a sample that may have a stack. Returns false if it has none.
 bool ParseStackSample(const PerfRecord& record, SampleRecord* sample);
