@@ -20,13 +20,13 @@
 #include <functional>
 #include <limits>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "eventheader/eh.h"
 #include "libeventheader/base/user_events.h"
 #include "tests/bench/measure.h"
+#include "tests/bench/ring/event8.h"
 #include "tests/bench/step_counter.h"
 #include "tests/support/eventheader/ring_collector.h"
 
@@ -46,28 +46,6 @@ struct Shared {
   std::atomic<std::size_t> event_bytes;  // size of the last event
   std::atomic<bool> ends;
 };
-
-// External linkage hides the values from the compiler.
-struct Input {
-  std::int32_t numbers[5] = {1, 200, 80, 4096, 3};
-  std::string path = "/index.html", host = "example.org", agent = "curl/7";
-} input;
-
-template <eh::FixedString kName>
-using Int = eh::Field<kName, std::int32_t>;
-template <eh::FixedString kName>
-using Text = eh::Field<kName, std::string_view>;
-constexpr eh::Traits kTraits{.keyword = 1};
-template <auto& kProvider>
-using Event8 = eh::Event<kProvider, "Bench8", kTraits, Int<"number">, Int<"status">, Int<"port">,
-                         Int<"bytes">, Int<"count">, Text<"path">, Text<"host">, Text<"agent">>;
-
-template <typename Event>
-[[gnu::always_inline]] inline bool Write8(const Event& event) {
-  const auto& n = input.numbers;
-  return event.Write(n[0], n[1], n[2], n[3], n[4], input.path, input.host, input.agent) ==
-         eh::WriteResult::kWritten;
-}
 
 // Repeats a step kEvents times.
 template <typename Step>
@@ -127,7 +105,7 @@ void MeasureUserEvents(const bench::Reporter& reporter, std::size_t event_bytes)
   namespace user_events = eh::internal::user_events;
   setenv("EVENTHEADER_TRANSPORT", "user_events", 1);
   static eh::DynamicProvider provider("Bench_User_Events");
-  static constexpr Event8<provider> event;
+  static constexpr bench::Event8<provider> event;
   provider.SetTransport(nullptr);
   char path[4096];
   if (user_events::FindTracefsFile("events/user_events/Bench_User_Events_L4K1/enable", path) != 0)
@@ -147,7 +125,7 @@ void MeasureUserEvents(const bench::Reporter& reporter, std::size_t event_bytes)
   std::memcpy(bytes, &index, sizeof(index));
   std::vector<bench::Body> bodies(2);
   bodies[0].run = Repeated([](std::size_t) {
-    if (!Write8(event)) bench::Fail("an event was not written");
+    if (!bench::Write8(event)) bench::Fail("an event was not written");
   });
   bodies[1].run = Repeated([fd, size](std::size_t) {
     if (write(fd, bytes, size) < 0) bench::Fail("an event was not written");
@@ -242,11 +220,11 @@ int main(int argc, char** argv) {
   char byte;
   if (read(ready[0], &byte, 1) != 1) bench::Fail("the collector has ended");
   static eh::DynamicProvider provider("Bench_Ring");
-  static constexpr Event8<provider> event;
+  static constexpr bench::Event8<provider> event;
   EnableByRing(provider, path);
   const auto drain = [shared] { WaitForDrain(shared); };
   const auto write_one = [](std::size_t) {
-    if (!Write8(event)) bench::Fail("an event was not written");
+    if (!bench::Write8(event)) bench::Fail("an event was not written");
   };
 
   // All chunks are in use and in the caches from here on.

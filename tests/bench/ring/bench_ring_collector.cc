@@ -31,6 +31,7 @@
 #include "libeventheader/base/ring_layout.h"
 #include "nettrace/sink.h"
 #include "tests/bench/measure.h"
+#include "tests/bench/ring/event8.h"
 #include "tests/support/eventheader/ring_collector.h"
 #include "tools/collector/session/capture.h"
 #include "tools/collector/session/selector.h"
@@ -51,30 +52,13 @@ struct Shared {
   std::atomic<bool> ready;
 };
 
-// External linkage hides the values from the compiler.
-struct Input {
-  std::int32_t numbers[5] = {1, 200, 80, 4096, 3};
-  std::string path = "/index.html", host = "example.org", agent = "curl/7";
-} input;
-
-template <eh::FixedString kName>
-using Int = eh::Field<kName, std::int32_t>;
-template <eh::FixedString kName>
-using Text = eh::Field<kName, std::string_view>;
-
 inline constinit eh::Provider provider("Bench_Ring_Collector");
-constexpr eh::Event<provider, "Bench8", eh::Traits{.keyword = 1}, Int<"number">, Int<"status">,
-                    Int<"port">, Int<"bytes">, Int<"count">, Text<"path">, Text<"host">,
-                    Text<"agent">>
-    event;
+constexpr bench::Event8<provider> event;
 
 void WriteRuns(Shared* shared) {
-  const auto& n = input.numbers;
   for (std::uint64_t run = 0;; ++run) {
     while (shared->wanted == run) usleep(100);
-    for (std::size_t i = 0; i < kEvents / kThreads; ++i) {
-      event.Write(n[0], n[1], n[2], n[3], n[4], input.path, input.host, input.agent);
-    }
+    for (std::size_t i = 0; i < kEvents / kThreads; ++i) bench::Write8(event);
     ++shared->written;
   }
 }

@@ -1,25 +1,12 @@
 #include <eventheader/eh.h>
 
-#include <string_view>
-
+#include "event8.h"
 #include "events.h"
-
-// External linkage hides the values from the compiler.
-std::int32_t ring_numbers[5] = {1, 200, 80, 4096, 3};
-std::string_view ring_texts[3] = {"/index.html", "example.org", "curl/7"};
 
 namespace {
 
-template <eh::FixedString kName>
-using Int = eh::Field<kName, std::int32_t>;
-template <eh::FixedString kName>
-using Text = eh::Field<kName, std::string_view>;
-
 inline constinit eh::Provider provider("Bench_Ring_Lttng");
-constexpr eh::Event<provider, "Bench8", eh::Traits{.keyword = 1}, Int<"number">, Int<"status">,
-                    Int<"port">, Int<"bytes">, Int<"count">, Text<"path">, Text<"host">,
-                    Text<"agent">>
-    event;
+constexpr bench::Event8<provider> event;
 
 }  // namespace
 
@@ -31,7 +18,5 @@ int IsRecorded() {
 }
 
 void WriteEvents(int count) {
-  const auto& n = ring_numbers;
-  const auto& t = ring_texts;
-  for (int i = 0; i < count; ++i) event.Write(n[0], n[1], n[2], n[3], n[4], t[0], t[1], t[2]);
+  for (int i = 0; i < count; ++i) bench::Write8(event);
 }
