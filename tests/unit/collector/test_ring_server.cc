@@ -533,6 +533,37 @@ TEST_F(RingServerTest, AnInlineServiceThatConnectsAgainSendsNoEventTwice) {
   EXPECT_EQ(ReadAll(&connected_[0]->region()), std::pair(0, std::uint64_t{0}));
 }
 
+TEST_F(RingServerTest, AnotherProcessWithTheSameIdSkipsNoEventOfAnInlineService) {
+  Listen();
+  releases_ = false;
+  const pid_t child = fork();
+  if (child == 0) {
+    const InlineService other(options_.path);
+    other.Greet();
+    other.SendEvent();
+    pause();
+  }
+  while (connected_.empty()) Serve();
+  RingClient* const other = connected_[0];
+  std::pair<int, std::uint64_t> got;
+  while (got.first == 0) {
+    Serve();
+    got = ReadAll(&other->region());
+  }
+  const InlineService service(options_.path);
+  ASSERT_TRUE(service.Greet());
+  Serve();
+  other->region().GiveBack();
+  kill(child, SIGKILL);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  while (gone_.empty()) Serve();
+  server_->Release(gone_[0]);
+  service.SendEvent();
+  Serve();
+  ASSERT_EQ(connected_.size(), 1U);
+  EXPECT_EQ(ReadAll(&connected_[0]->region()), std::pair(1, std::uint64_t{0}));
+}
+
 TEST_F(RingServerTest, NoticesThatAProcessHasEnded) {
   Listen();
   const pid_t child = fork();

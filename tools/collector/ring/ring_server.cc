@@ -645,8 +645,9 @@ void RingServer::DropSilent(RingServerUser* user) {
 void RingServer::Release(RingClient* client) {
   if (client->mirror_ != nullptr) {
     for (auto& [number, other] : clients_) {
-      if (number > client->number_ && other->mirror_ != nullptr && other->region_ != nullptr &&
-          other->region_->id() == client->region_->id()) {
+      // Another process could state the same id, so that events of this one would be skipped.
+      if (number > client->number_ && other->pid_ == client->pid_ && other->mirror_ != nullptr &&
+          other->region_ != nullptr && other->region_->id() == client->region_->id()) {
         other->mirror_->Inherit(*client->mirror_);
       }
     }
