@@ -24,9 +24,8 @@ class RingMirror {
  public:
   // Creates the copy for the contents of the message Hello. It has room for `chunks` chunks, or for
   // as many as the service may use already if these are more, but for no more than the service's
-  // region has. Fails with InvalidArgument if the
-  // contents are not those of an inline Hello, and with another error if memory cannot be
-  // allocated.
+  // region has. Fails with InvalidArgument if the contents are not those of an inline Hello, and
+  // with another error if memory cannot be allocated.
   static absl::StatusOr<std::unique_ptr<RingMirror>> Create(std::span<const std::byte> hello,
                                                             std::uint32_t chunks);
   // Returns the maximum memory of a copy with this number of chunks, in bytes.
