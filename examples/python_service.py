@@ -36,7 +36,7 @@ def main():
     events = eventheader.Handler(provider)
     logger.addHandler(events)
     for number in range(requests):
-        # A service would call this once a second.
+        # Makes the logger skip records that no collector needs. A service would call this once a second.
         events.update_level(logger)
         handle(number)
     counters = provider.counters

@@ -46,7 +46,8 @@ int main(int argc, char** argv) {
   // The lines belong to this activity. A service would use an ActivityScope for each request.
   eh::SetCurrentActivity(eh::NewActivityId());
   for (int i = 0; i < lines; ++i) {
-    // A service would call this once a second: spdlog does not format lines below the level.
+    // Makes the logger skip lines that neither the console nor a collector needs. A service would
+    // call this once a second.
     events->UpdateLevel(logger, spdlog::level::info);
     const auto level = static_cast<spdlog::level::level_enum>(i % spdlog::level::off);
     SPDLOG_LOGGER_CALL(&logger, level, "line {} of {}", i, lines);

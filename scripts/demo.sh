@@ -30,7 +30,7 @@ scripts/build.sh
 folder=$PWD/build/demo
 mkdir -p "$folder"
 
-# Only root can see whether the kernel has user_events, and whether tracefs is mounted.
+# Only root can see whether the kernel has user_events, and can mount tracefs if necessary.
 as_root=()
 [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
 has_user_events() {
@@ -48,7 +48,7 @@ else
   echo "this kernel ($(uname -r)) has no user_events, or only root may use them: recording through rings in shared memory"
   # Other users cannot see that the kernel has no user_events.
   [ "$(id -u)" -eq 0 ] || export EVENTHEADER_TRANSPORT=ring
-  # Not the usual path, which nettraced may use.
+  # The socket is not at the default path, which nettraced may use.
   EVENTHEADER_SOCKET=build/demo/events scripts/demo_session.sh build/demo/example.nettrace
 fi
 echo

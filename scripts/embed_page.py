@@ -15,7 +15,8 @@ import sys
 
 def literal(text):
     """Returns text as C++ string literals, one for each line."""
-    # JSON and C++ have the same escapes. ?? is broken up because it could begin a trigraph.
+    # JSON and C++ have the same escapes, except for control characters, which pages do not contain. ?? is broken up
+    # because it could begin a trigraph.
     lines = [json.dumps(line, ensure_ascii=False).replace("??", "?\\?") for line in text.splitlines(keepends=True)]
     return "".join(f"    {line}\n" for line in lines or ['""'])
 
@@ -39,7 +40,7 @@ def hash_of(text):
 def main():
     page, style, *scripts = (pathlib.Path(name).read_text(encoding="utf-8") for name in sys.argv[1:-1])
     script = '"use strict";\n(() => {\n' + "".join(scripts) + "})();\n"
-    # An HTML parser would end the style or script at this text.
+    # An HTML parser would end the style or script at its end tag, and might not find the end of a script after <!--.
     if "</style" in style or "</script" in script or "<!--" in script:
         raise SystemExit("embed_page.py: the style must not contain </style, and the script neither </script nor <!--")
     known = {"style": style, "script": script, "style-hash": hash_of(style), "script-hash": hash_of(script)}

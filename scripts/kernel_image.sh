@@ -58,9 +58,10 @@ rm -rf "$cache"/kernel-build.?????? "$cache"/kernel-build.??????.log "$cache"/bz
 work=$(mktemp -d "$cache/kernel-build.XXXXXX")
 log=$work.log
 
-# Reads the ids of the build's process groups, one on each line, until this script ends or is killed, which closes the
-# pipe. Then it kills the last group and removes the folder. It holds the lock until this is done.
-# shellcheck disable=SC2016  # The inner shell's.
+# Starts the guard, a background process. It reads the ids of the build's process groups, one on each line, until this
+# script ends or is killed, which closes the pipe. Then the guard kills the last group and removes the folder. It holds
+# the lock until this is done.
+# shellcheck disable=SC2016  # The inner shell expands the variables.
 exec 8> >(exec setsid bash -c '
   trap "" INT TERM HUP
   group=
@@ -109,12 +110,12 @@ cd "$work"
 say "configuring"
 { run make tinyconfig && run scripts/kconfig/merge_config.sh -m .config "$config" && run make olddefconfig; } || failed
 
-# A kernel without these options would make the tests meaningless.
+# The tests and the VM need these options. make olddefconfig drops options that the source does not have.
 for option in USER_EVENTS PERF_EVENTS NET_9P_VIRTIO OVERLAY_FS; do
   grep -q "^CONFIG_$option=y" .config || { say "this kernel source does not support CONFIG_$option" 2>&1 | tee -a "$log" >&2; failed; }
 done
 
-# The log of a build has about this many lines. The progress that is shown is an estimate.
+# Approximate number of lines in the log of a build, by which the progress is estimated.
 total_lines=2450
 progress() {
   local percent=$(($(wc -l <"$log") * 100 / total_lines))

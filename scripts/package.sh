@@ -83,7 +83,8 @@ show_progress() {
 }
 
 echo "package: building; the log is $work/build.log" >&2
-# packages.txt lists the packages that are needed; build-essential would need more.
+# Does not check for the packages of Build-Depends: ./run has installed those of packages.txt, which are enough. The check
+# would also require build-essential.
 "${cross[@]}" dpkg-buildpackage --no-sign --no-check-builddeps "${options[@]}" 2>&1 | show_progress || {
   tail -n 40 "$work/build.log" >&2
   echo "package: the build failed; its whole log is $work/build.log" >&2

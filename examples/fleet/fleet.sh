@@ -32,7 +32,7 @@ until_true() {
   done
 }
 
-# The collectors. On separate machines, systemd starts nettraced, and the directories are the default ones.
+# Starts the collectors. On separate machines, systemd starts nettraced, which then uses its default directories.
 for host in $hosts; do
   mkdir -p "$host/state" "$host/run"
   EVENTHEADER_SOCKET=$PWD/$host/events nettraced --config "$here/shop.toml" --state-directory "$PWD/$host/state" \
@@ -44,7 +44,7 @@ for host in $hosts; do
   until_true nettrace ctl --socket "$host/run/control" wait shop
 done
 
-# The services: front calls stock, and stock calls payment.
+# Starts the services: front calls stock, and stock calls payment.
 next=
 services=
 for host in $hosts; do
@@ -56,7 +56,7 @@ for host in $hosts; do
 done
 "$here/service.py" --ask front/port --requests 20
 
-# The metrics that Prometheus scrapes, and the end of services and collectors, which completes the files.
+# Writes the metrics that Prometheus scrapes. Then ends the services and collectors, which completes the files.
 for host in $hosts; do
   nettrace ctl --socket "$host/run/control" metrics >"$host/metrics"
 done
@@ -66,7 +66,7 @@ for host in $hosts; do
   eval "kill \$collector_$host && wait \$collector_$host"
 done
 
-# One receiver gets the events of all hosts.
+# Sends the events of all hosts to one receiver.
 "$here/receiver.py" --port-file receiver.port --output records.jsonl &
 running="$running $!"
 until_true test -e receiver.port
@@ -76,11 +76,11 @@ for host in $hosts; do
 done
 echo "$(wc -l <records.jsonl) records received"
 
-# One data set for DuckDB, ClickHouse or Spark, with a partition for each host.
+# Makes one data set for DuckDB, ClickHouse or Spark, with a partition for each host.
 for host in $hosts; do
   mkdir -p "dataset/machine=$host"
   nettrace export --to parquet "$host"/state/shop/*.nettrace.zst -o "dataset/machine=$host/events.parquet"
 done
 
-# One request on its way through the hosts.
+# Prints the slowest request on its way through the hosts.
 nettrace query front/state/shop stock/state/shop payment/state/shop "$(cat "$here/request.sql")"

@@ -13,8 +13,8 @@
 namespace http {
 namespace {
 
-// Limits the time that a client may wait before it sends, so that it cannot block a thread for
-// long.
+// Maximum time that recv() waits for bytes, so that a client or server that sends nothing cannot
+// block a thread for long.
 constexpr timeval kPatience{.tv_sec = 5, .tv_usec = 0};
 constexpr std::size_t kMaxMessage = 16384;
 constexpr std::string_view kEndOfHeaders = "\r\n\r\n";

@@ -1,4 +1,4 @@
-// The part of HTTP/1.1 over the loopback interface that the example needs. This part is not traced.
+// The part of HTTP/1.1 over the loopback interface that the example needs. It writes no events.
 #ifndef EXAMPLES_HTTP_HTTP_H_
 #define EXAMPLES_HTTP_HTTP_H_
 

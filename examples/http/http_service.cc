@@ -29,9 +29,9 @@ constexpr std::uint64_t kBackend = 0x2;
 
 inline constinit eh::Provider provider("ExampleHttp");
 
-// The collector writes fields named trace_id and span_id also as labels of the event. The span is
-// the work that starts with this event. parent_span_id is the caller's span, or zeros if the caller
-// gave none.
+// The collector writes fields named trace_id and span_id also as labels of the event. span_id
+// identifies the work that starts with this event. parent_span_id identifies the span of the
+// caller; zeros if the request has no valid traceparent.
 constexpr eh::Event<provider, "RequestStart",
                     eh::Traits{.keyword = kRequests, .opcode = eh::Opcode::kActivityStart},
                     eh::Field<"path", std::string_view>, eh::Field<"trace_id", std::string_view>,
@@ -91,8 +91,9 @@ http::Response Handle(const http::Request& request) {
   return response;
 }
 
-// Sends requests first, first + step, ... and prints each with its traceparent. Returns the number
-// of requests that were not answered within their trace.
+// Sends the requests with the numbers `first`, `first + step`, ... below `end`, and prints each
+// with its traceparent. Returns the number of requests whose answer is missing, or has no
+// traceparent of the same trace.
 int Call(std::uint16_t port, int first, int step, int end) {
   int failed = 0;
   for (int i = first; i < end; i += step) {

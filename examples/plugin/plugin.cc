@@ -1,8 +1,9 @@
 // A plugin whose provider exists only while the plugin is loaded. See host.cc.
 //
-// The provider is in an unnamed namespace (hidden visibility would do as well). It therefore
-// belongs to this shared object alone, and is unregistered when the object is unloaded. g++ needs
-// -fno-gnu-unique: otherwise even a std::to_string keeps a shared object loaded forever.
+// The provider is in an unnamed namespace, so it belongs to this shared object alone, and is
+// unregistered when the object is unloaded. Hidden visibility has the same effect. g++ needs
+// -fno-gnu-unique: otherwise, a static variable of an inline function, such as std::to_string, is a
+// unique symbol, and the loader never unloads a shared object with such a symbol.
 #include "plugin.h"
 
 #include <eventheader/eh.h>

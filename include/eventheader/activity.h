@@ -42,18 +42,19 @@ struct Activity {
   const ActivityId* related = nullptr;
 };
 
-// Returns the activity that this thread works for, or nullopt if there is none. The result refers
-// to a variable of the thread, which ActivityScope and SetCurrentActivity() change.
+// Returns the id of this thread's current activity, the activity that the thread works for;
+// nullopt if there is none. The result refers to a variable of the thread, which ActivityScope and
+// SetCurrentActivity() change.
 const std::optional<ActivityId>& CurrentActivity() noexcept;
-// Replaces this thread's activity and returns the previous one; nullopt is no activity. For
+// Replaces this thread's current activity and returns the previous one; nullopt: no activity. For
 // runtimes that move work between threads.
 std::optional<ActivityId> SetCurrentActivity(const std::optional<ActivityId>& id) noexcept;
 
-// Makes this thread work for a new activity from construction to destruction, and for its previous
-// activity afterwards. `kStart` and `kStop` are static events with Opcode::kActivityStart and
-// kActivityStop in their traits. The constructor writes the start event. Its related activity is
-// the thread's previous activity, if there is one. Stop() writes the stop event. The arguments of
-// the constructor and of Stop() are the values of the fields of their events.
+// Makes a new activity the current activity of this thread. The destructor restores the previous
+// activity. `kStart` and `kStop` are static events with Opcode::kActivityStart and kActivityStop in
+// their traits. The constructor writes the start event, whose related activity is the thread's
+// previous activity, if there is one. Stop() writes the stop event. The constructor takes
+// the values of the fields of the start event, and Stop() takes those of the stop event.
 //
 //     eh::ActivityScope<request_start, request_stop> scope(path);
 //     step.Write(scope.activity(), 17);
@@ -84,7 +85,7 @@ class ActivityScope {
   ActivityScope(const ActivityScope&) = delete;
   ActivityScope& operator=(const ActivityScope&) = delete;
 
-  // Writes the stop event. Later calls have no effect. Even after Stop(), the thread works for the
+  // Writes the stop event. Later calls have no effect. The activity remains the thread's current
   // activity until the scope is destroyed.
   template <typename... Values>
   void Stop(const Values&... values) noexcept {
@@ -106,7 +107,7 @@ class ActivityScope {
 // would be an array of characters, which other decoders show as N texts.
 template <std::size_t kSize>
 struct IdText : std::array<char, kSize> {
-  // NOLINTNEXTLINE(google-explicit-constructor): an argument of a field of type std::string_view
+  // NOLINTNEXTLINE(google-explicit-constructor): callers pass it as a std::string_view
   operator std::string_view() const noexcept { return {this->data(), kSize}; }
 };
 

@@ -106,10 +106,10 @@ class MetadataReader {
   std::uint8_t remaining_[kMaxStructNesting] = {};  // members that still follow, per open struct
 };
 
-// Maximum cost of decoding one event. Each item costs 1, and so do each 16 bytes of names and
-// attributes of fields that are read. In an array of structs without elements, each member
-// definition also costs 1. An event that the kernel accepts exceeds the maximum only if it was made
-// to be expensive.
+// Maximum cost of decoding one event. Each item costs 1. Each time that the decoder reads the
+// definition of a field, every 16 bytes of its name and attributes cost 1. If an array of structs
+// has 0 elements, each definition of a member costs 1 more. An event that the kernel accepts
+// exceeds the maximum only if it was made to be expensive.
 inline constexpr std::size_t kMaxWork = std::size_t{1} << 16;
 
 enum class ItemKind : std::uint8_t {
@@ -185,9 +185,9 @@ std::uint64_t ReadUnsigned(std::span<const std::byte> bytes, bool little_endian)
 std::int64_t ReadSigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 
 // Returns the format for reading a value of `size` bytes. This is `format` if it suits the encoding
-// and the size, else the encoding's default format. A value of 0 bytes is null if the encoding
-// counts bytes and the format has a fixed size. Returns kDefault for null, and kIpAddress for
-// kIpAddressObsolete.
+// and the size, else the encoding's default format. With kStringLength16Char8 and
+// kBinaryLength16Char8, which begin with a count of bytes, a value of 0 bytes is null if the format
+// has a fixed size. Returns kDefault for null, and kIpAddress for kIpAddressObsolete.
 Format ValueFormat(Encoding encoding, Format format, std::size_t size) noexcept;
 
 }  // namespace eh

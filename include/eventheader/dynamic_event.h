@@ -80,7 +80,7 @@ class DynamicEvent {
                           std::uint16_t count = 0, std::uint16_t tag = 0) noexcept;
   // Sets the number of members, 1 to 127, of the struct for which StartStruct returned `where`.
   void SetStructFields(std::size_t where, unsigned fields) noexcept;
-  // Appends bytes to the payload of the event, in the form that AddRaw describes.
+  // Appends bytes to the payload of the event: values as on the wire, with counts and lengths.
   void AddData(std::span<const std::byte> data) noexcept;
 
   // Returns the error with which Write() would refuse the event, kInvalid or kTooBig; kWritten if
@@ -113,7 +113,7 @@ class DynamicEvent {
   std::size_t data_size_;
   int fields_;
   bool has_structs_;
-  // True if the payload may not match the definitions, so that Write() must decode it: after
+  // True if Write() must decode the payload to check that it matches the definitions: after
   // AddData, AddRaw without data, or StartStruct of an array.
   bool has_loose_data_;
   std::size_t open_structs_;  // structs whose number of fields is not set yet

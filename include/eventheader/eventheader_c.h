@@ -108,7 +108,7 @@ void eh_provider_counters(const eh_provider* provider, eh_counters* counters);
 /* Returns one line of static text that explains a status and names a remedy; "registered" for 0. */
 const char* eh_status_text(int status);
 
-/* How the event sets of this program reach the collector: see eh::TransportState (provider.h). */
+/* How the events of this program reach the collector: see eh::TransportState (provider.h). */
 enum {
   EH_TRANSPORT_NOT_USED = 0,
   EH_TRANSPORT_USER_EVENTS = 1,
@@ -223,7 +223,7 @@ void eh_builder_add_data(eh_builder* builder, const void* data, size_t data_size
  * eh_builder_start_struct_array returned `where`. */
 void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fields);
 /* Returns the errno with which eh_builder_write would refuse the event: EINVAL or E2BIG; 0 if the
- * event is valid. Needs no set, so a program can check its events while none is enabled. An
+ * event is valid. Needs no set, so a program can check events that no collector records. An
  * activity can still make the event too big. If fields were added by eh_builder_add_raw without
  * data or by eh_builder_add_data, the call decodes the whole payload. */
 int eh_builder_error(const eh_builder* builder);

@@ -31,7 +31,7 @@ struct FixedString {
   char text[kLength] = {};
 };
 
-// Base of the options of fields and events.
+// Base of the options that a field or an event can have: Tag, Attribute and As.
 struct FieldOption {};
 
 // Gives a field a tag: a number whose meaning the provider defines. 0: no tag.
@@ -65,8 +65,8 @@ struct Attribute : FieldOption {
     return out;
   }
 
-  // Returns a FieldFacts for the attribute, because the facts of an event list its attributes among
-  // its fields.
+  // Returns the attribute as a FieldFacts, because the fields and attributes of an event are one
+  // list of FieldFacts.
   static constexpr internal::FieldFacts Facts() noexcept;
 };
 
@@ -162,8 +162,9 @@ constexpr internal::FieldFacts Attribute<kName, kValue>::Facts() noexcept {
 // - an array or optional of these;
 // - a struct that EventheaderMembers describes (StructOf);
 // - a class or enum with a function EventheaderValue in its namespace, which returns a value of one
-//   of these types. The function must return the same value in each call, and must not allocate if
-//   events are written in signal handlers. Its result is a number, a view or a reference:
+//   of these types: a number, a view or a reference. Write() may call the function several times
+//   for one event, and it must return the same value each time. It must not allocate if events are
+//   written in signal handlers:
 //       std::string_view EventheaderValue(const Color& color);
 template <FixedString kName, typename T, typename... Options>
 struct Field {

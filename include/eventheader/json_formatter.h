@@ -5,10 +5,11 @@
 //    "activityId":"00112233-4455-6677-8899-aabbccddeeff","fields":{"path":"/","status":200}}
 //
 // The keys opcode, id, version and tag are omitted if they are 0. The other keys are omitted if the
-// event does not have them. If two fields of an event have the same name, the key occurs twice. The
-// payload of an event without metadata is "data", in hexadecimal. If decoding fails, the object
-// contains everything before the error, and "error" describes the error. The format of a value
-// determines how the value appears:
+// event does not have them. If two fields of an event have the same name, the key occurs twice. An
+// event without metadata has no "fields"; its payload, unless it is empty, is in "data" in
+// hexadecimal. If decoding fails, the object contains everything before the error, and "error"
+// describes the error.
+// The format of a value determines how the value appears:
 //
 //   unsigned, signed, pid, port  number of up to 64 bits, which a double cannot always hold
 //   hex                          "0x2a"
@@ -21,9 +22,9 @@
 //   uuid, ip address             "00112233-4455-6677-8899-aabbccddeeff", "192.0.2.1", "2001:db8::1"
 //   null of a nullable field     null
 //   struct, array                object, array
-//   array of characters          string; one of constant length ends before its first NUL
+//   array of characters          string; from an array of constant length, up to its first NUL
 //
-// If a format does not suit its value, the encoding's own format is used (ValueFormat).
+// If a format does not suit its value, the default format of the encoding is used (ValueFormat).
 #ifndef EVENTHEADER_JSON_FORMATTER_H_
 #define EVENTHEADER_JSON_FORMATTER_H_
 

@@ -14,14 +14,14 @@
  * allocate, wait for a lock or change errno. The only exception is that the first event of a forked
  * child may start the helper thread of rings. Events may be written in any thread and signal
  * handler. The tracepoints are registered when the program starts or the shared object is loaded.
- * The bytes are those of the C++17 macros (macros.h).
+ * An event has the same bytes as with the C++17 macros (macros.h).
  *
  * Up to 97 parts may follow the keyword. Most parts are fields:
  *
  * - EVENTHEADER_FIELD("name", value)
- *   an integer, bool, character, float, double, text (char*; NULL is ""), or pointer; text of 16 or
- *   32 bits needs EVENTHEADER_STRING, and the address of an unsigned short, int or unsigned needs a
- *   cast to const void*
+ *   an integer, bool, character, float, double, text (char*; NULL is ""), or pointer; use
+ *   EVENTHEADER_STRING for text of 16-bit or 32-bit characters; cast a pointer to unsigned short,
+ *   int or unsigned to const void* to write the address
  * - EVENTHEADER_FIELD_AS("name", value, format)
  *   uses another format: EH_FORMAT_ERRNO, EH_FORMAT_PORT, ...
  * - EVENTHEADER_FIELD_TAGGED("name", value, format, tag)
@@ -29,7 +29,7 @@
  * - EVENTHEADER_STRING("name", pointer, size)
  *   text of `size` characters of 8, 16 or 32 bits
  * - EVENTHEADER_ZSTRING("name", text)
- *   text of 8 bits that is NUL-terminated, in the event as well
+ *   NUL-terminated text of 8-bit characters; the event contains the NUL too
  * - EVENTHEADER_BINARY("name", pointer, size)
  *   bytes
  * - EVENTHEADER_ARRAY("name", pointer, count)
@@ -45,7 +45,7 @@
  *
  * STRING, ZSTRING, BINARY, ARRAY and CONSTANT_ARRAY also exist with the suffix _AS and a format as
  * last argument. A character array is text up to its NUL, which it must contain; use
- * EVENTHEADER_STRING for other arrays. The data that a pointer refers to must outlive the
+ * EVENTHEADER_STRING for an array without a NUL. The data that a pointer refers to must outlive the
  * argument's expression; an array in a struct that a function returns does not.
  *
  * The other parts may stand anywhere among the fields, each at most once:
@@ -64,7 +64,7 @@
  * is invalid, the provider's status is EINVAL.
  *
  * The macros cannot be used in a function that is inline but not static, because C does not allow
- * it to define static objects. In C++, this header includes macros.h instead. */
+ * such a function to define static objects. In C++, this header includes macros.h instead. */
 #ifndef EVENTHEADER_MACROS_C_H_
 #define EVENTHEADER_MACROS_C_H_
 
@@ -175,8 +175,8 @@ typedef struct __attribute__((packed)) EventheaderHeader {
   uint16_t metadata_kind;
 } EventheaderHeader;
 
-/* The event sets of this program or shared object. The first constructor that runs in a source file
- * with this header registers the sets of all files. */
+/* The event sets of this program or shared object. Each source file with this header has a
+ * constructor; the first constructor that runs registers the sets of all files. */
 /* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names for a section */
 extern eh_static_set* const __start_eventheader_sets[] __attribute__((weak, visibility("hidden")));
 extern eh_static_set* const __stop_eventheader_sets[] __attribute__((weak, visibility("hidden")));
@@ -195,8 +195,8 @@ __attribute__((always_inline)) static inline bool EventheaderIsEnabled(
   return (word & __atomic_load_n(&set->mask, __ATOMIC_RELAXED)) != 0;
 }
 
-/* Declared only to report an error: EVENTHEADER_INTERNAL_CHECK_NAME calls it if a name is invalid,
- * and the compiler rejects calls that remain after optimization. */
+/* Declared only to report an error: EVENTHEADER_INTERNAL_CHECK_NAME calls this function if a name
+ * is invalid, and the compiler rejects calls that remain after optimization. */
 __attribute__((error("a name must not be empty or contain ';' or NUL"))) void
 EventheaderNameIsNotValid(void);
 __attribute__((always_inline)) static inline size_t EventheaderLength(const char* text) {
@@ -290,8 +290,9 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
   _Static_assert((EVENTHEADER_INTERNAL_ENCODINGS_OF(format) >> ((code)&0x1F) & 1) != 0, \
                  "this format does not fit the field's type");
 
-/* The bytes after a field's name (encoding, format, tag) as one integer. _TYPE is its type, which
- * has the size of the bytes; _TYPE_VALUE is its value. */
+/* The bytes after a field's name (encoding, format, tag) as one integer.
+ * EVENTHEADER_INTERNAL_TYPE is the type of the integer, which has the size of the bytes, and
+ * EVENTHEADER_INTERNAL_TYPE_VALUE is its value. */
 #define EVENTHEADER_INTERNAL_FORMAT(code, format) ((format) != 0 ? (format) : (code) >> 8)
 #define EVENTHEADER_INTERNAL_TYPE(code, format, tag)                                     \
   __typeof__(__builtin_choose_expr(                                                      \
@@ -318,11 +319,11 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
 #define EVENTHEADER_INTERNAL_FLAGS \
   (4 | (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 2 : 0) | (sizeof(void*) == 8 ? 1 : 0))
 
-/* Each part is expanded in eight places, by a macro for its kind. DECLARE: variables, and checks at
- * compile time. ADD: the counts of pieces and bytes. DEFINITION: members that hold the definition.
- * NUMBER: the bytes of fixed size before a piece. HEADER: members of the header. DEFINITION_VALUE:
- * the value of the definition. PLACE: a member for a value of fixed size. STORE: stores the
- * value. */
+/* Each part is expanded in eight places, by a macro for its kind. A piece (eh_piece) is a value
+ * that is passed by its address and size. DECLARE: variables, and checks at compile time. ADD: the
+ * counts of pieces and bytes. DEFINITION: members that hold the definition. NUMBER: the bytes of
+ * fixed size before a piece. HEADER: members of the header. DEFINITION_VALUE: the value of the
+ * definition. PLACE: a member for a value of fixed size. STORE: stores the value. */
 #define EVENTHEADER_INTERNAL_WRITE(name, event_level, ...)                                         \
   EVENTHEADER_INTERNAL_CHECK_NAME(name)                                                            \
   EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_DECLARE, __VA_ARGS__)                             \
@@ -386,11 +387,11 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
 #define EVENTHEADER_INTERNAL_STORE(n, before, KIND, ...) \
   EVENTHEADER_INTERNAL_STORE_##KIND(n, before, __VA_ARGS__)
 
-/* Counts up to and including part n: pieces (eventheader_piece_n), and bytes of fixed size since
- * the last piece (eventheader_run_n). A piece (eh_piece) is a value that is passed by its address
- * and size. NUMBER_PART initializes one element of eventheader_event.bytes for each part. Pieces
- * have the elements at the end of the array, which are the numbers of fixed bytes before each
- * piece. Other parts have the elements at the start, which are not used. */
+/* ADD_PART counts up to and including part n: pieces (eventheader_piece_n), and bytes of fixed size
+ * since the last piece (eventheader_run_n). NUMBER_PART initializes one element of
+ * eventheader_event.bytes for each part. Pieces have the elements at the end of the array, which
+ * are the numbers of fixed bytes before each piece. Other parts have the elements at the start,
+ * which are not used. */
 #define EVENTHEADER_INTERNAL_ADD_PART(n, before, is_piece, bytes, after)            \
   eventheader_is_piece_##n = (is_piece),                                            \
   eventheader_bytes_##n = eventheader_run_##before + (int)(bytes),                  \
@@ -404,7 +405,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
                             : (n) + eventheader_piece_##before)] =             \
       eventheader_is_piece_##n ? eventheader_bytes_##n : 0,
 
-/* Stores the address and size of a piece. STORE of every part that is a piece uses it. */
+/* Stores the address and size of a piece. Used by the STORE macro of every kind of piece. */
 #define EVENTHEADER_INTERNAL_STORE_PIECE(n, before, pointer, bytes)       \
   eventheader_values.pieces[eventheader_piece_##before].data = (pointer); \
   eventheader_values.pieces[eventheader_piece_##before].size = (bytes);   \

@@ -38,13 +38,13 @@ enum class WriteResult : std::uint8_t {
 // "registered" for 0.
 const char* RegistrationErrorText(int error) noexcept;
 
-// How the event sets of this program reach the collector. The numbers are part of the C ABI.
+// How the events of this program reach the collector. The numbers are part of the C ABI.
 enum class TransportState : std::uint8_t {
   kNotUsed = 0,        // no event set was registered yet, or the program has set other transports
   kUserEvents = 1,     // the kernel's user_events
   kRingWaiting = 2,    // rings in user space; no collector is connected
   kRingConnected = 3,  // rings in user space; a collector is connected
-  kRingFailed = 4,     // rings in user space, but memory cannot be shared
+  kRingFailed = 4,     // rings in user space, but memory for the rings cannot be created
   kOff = 5,            // switched off by EVENTHEADER_TRANSPORT=none
   kUnavailable = 6,    // the latest registration failed: see the status of the provider
 };
@@ -163,8 +163,8 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
 // A provider whose name is known only at run time.
 class DynamicProvider : public ProviderBase {
  public:
-  // `name` must match [A-Za-z_][A-Za-z0-9_]*, and `group` must match [a-z0-9]*. If one is invalid,
-  // or too long for a tracepoint's name, the status of every set is EINVAL.
+  // `name` must match [A-Za-z_][A-Za-z0-9_]*, and `group` must match [a-z0-9]*. If `name` or
+  // `group` is invalid, or too long for a tracepoint's name, the status of every set is EINVAL.
   constexpr explicit DynamicProvider(std::string_view name, std::string_view group = {}) noexcept
       : ProviderBase(name, group) {}
 };
@@ -175,19 +175,20 @@ class DynamicProvider : public ProviderBase {
 //
 //     inline constinit eh::Provider provider("MyCompany_MyService");
 //
-// Safe to use before and during static initialization and destruction. The visibility of the
-// provider's symbol determines whether several shared objects use one provider object. In either
-// case, each shared object registers the event sets of its code, and its calls of status and
-// Retry() cover only these sets. If a shared object must be unloadable, give the object or the
-// provider hidden visibility: the loader does not unload an object whose symbols may be shared.
+// Safe to use before and during static initialization and destruction. Shared objects that include
+// the same header may share one provider object, unless the provider's symbol is hidden. Whether
+// they share it or not, each shared object registers the event sets of its code. status() and
+// Retry() cover only the sets of the shared object that calls them. In a shared object that must be
+// unloadable, hide the symbol of the provider, or all symbols: the loader does not unload an object
+// whose symbols other objects may use.
 class Provider : public ProviderBase {
  public:
   // `name` must match [A-Za-z_][A-Za-z0-9_]* and have at most 200 bytes. `group` must match
   // [a-z0-9]* and have at most 24 bytes. Other values do not compile.
   consteval explicit Provider(std::string_view name, std::string_view group = "")
       : ProviderBase(name, group) {
-    // The functions are not constexpr, so a call makes the compilation fail with a message that
-    // contains the function's name.
+    // The functions called below are not constexpr, so a call makes the compilation fail with a
+    // message that contains the function's name.
     if (!IsValidProviderName(name)) TheProvidersNameMustBeAnIdentifier();
     if (name.size() > kMaxProviderName) TheProvidersNameHasMoreThan200Bytes();
     if (!IsValidGroup(group)) TheProvidersGroupMustBeLowerCaseLettersAndDigits();

@@ -37,8 +37,8 @@ std::optional<TracepointName> ParseTracepointName(std::string_view name) noexcep
 std::size_t FormatTracepointName(const TracepointName& name, std::span<char> buffer) noexcept;
 #endif
 
-// Returns the value of option `letter` ('G' is the provider group), which may be "". Returns
-// nullopt if there is no such option. `options` must be valid.
+// Returns the value of the option with this letter, such as 'G' for the provider group. The value
+// may be "". Returns nullopt if there is no such option. `options` must be valid.
 std::optional<std::string_view> FindOption(std::string_view options, char letter) noexcept;
 
 constexpr bool IsValidProviderName(std::string_view name) noexcept {

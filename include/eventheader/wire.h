@@ -1,6 +1,7 @@
 // The EventHeader wire format as numbers and structs, without functions.
 // Source: the EventHeader specification. The numeric values are the same in all implementations.
-// All code that reads or writes EventHeader bytes uses the definitions of this file.
+// All C++ code that reads or writes EventHeader bytes uses the definitions of this file.
+// eventheader_c.h has the constants for C.
 #ifndef EVENTHEADER_WIRE_H_
 #define EVENTHEADER_WIRE_H_
 
@@ -135,8 +136,8 @@ inline constexpr std::size_t kMaxTracepointName = 255;
 inline constexpr std::size_t kMaxEventSize = 8184;
 // Maximum number of members of a struct, because the format byte has 7 bits for this number.
 inline constexpr int kMaxStructFields = 127;
-// Limits of this library, which bound decoders: field definitions of an event, including members of
-// structs, and depth of nested structs.
+// Limits of this library, which bound the work of decoders: number of field definitions of an
+// event, including the members of structs, and depth of nested structs.
 inline constexpr int kMaxFields = 1024;
 inline constexpr int kMaxStructNesting = 8;
 // The exact fields that every EventHeader tracepoint is registered with.

@@ -52,8 +52,8 @@ struct ReaderOptions {
 };
 
 // An event, valid until the next call of Next(). The metadata, threads, stack and (V6) labels that
-// it points to are valid longer: until the call of Next() after the one that returns
-// kSequencePoint. The pointers are never null.
+// it points to are valid longer: after Next() has returned kSequencePoint, the next call of Next()
+// makes them invalid. The pointers are never null.
 struct Event {
   std::uint64_t offset = 0;  // bytes from the stream's start to the event's row
   MetadataId metadata_id = kNoMetadata;
@@ -116,8 +116,8 @@ struct Damage {
 // A part of the stream that a reader with skip_damage skipped. The reader skips bytes between
 // blocks, and a block from its first bad row to its end. It also skips events that refer to skipped
 // metadata or threads. Events that refer to skipped label lists have no labels. If a metadata id is
-// defined twice, the first definition holds, unless a sequence point may have been skipped between
-// the two definitions. For other ids, the last definition holds.
+// defined twice, the reader uses the first definition, unless a sequence point may have been
+// skipped between the two definitions. For other ids, it uses the last definition.
 struct SkippedPart {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;  // 0 if the reason is an id that is defined twice
@@ -158,22 +158,23 @@ class Reader {
   // stream, Unimplemented if its version is not supported, or the source's error. Also opens a
   // stream that is cut or damaged before the end of its Trace block. Then trace() has defaults,
   // Next() returns kEnd, and status() names the part that is missing or damaged. With
-  // ReaderOptions::waits, the Trace block may not have arrived yet; the first step then reads it,
-  // and status() has the errors of Open().
+  // ReaderOptions::waits, the Trace block may not have arrived yet; Next() then reads it, and
+  // status() has the errors of Open().
   static absl::StatusOr<std::unique_ptr<Reader>> Open(std::unique_ptr<Source> source,
                                                       const ReaderOptions& options = {});
   ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // Return the version of the stream, e.g. 6 and 0. In V4 and V5 the major version is 4 or 5, and
-  // the minor version is 0. Both are 0 if the stream ends before its version.
+  // Return the version of the stream, e.g. 6 and 0. For V4 and V5, the minor version is 0, and the
+  // major version is that of the Trace object, which may be 4 in both. The major version is also 4
+  // if such a stream ends before the Trace object. Both are 0 if the stream ends within its header.
   std::uint32_t major_version() const;
   std::uint32_t minor_version() const;
   const TraceInfo& trace() const;
 
-  // Moves to the next event, sequence point or removed thread. Rows that become invalid at a
-  // sequence point or removed thread stay in the tables until the next call.
+  // Moves to the next event, sequence point or removed thread. The comments of Event, SequencePoint
+  // and RemovedThread state how long their pointers are valid.
   Step Next();
   // After kEnd, returns whether reading stopped only because the source has no more bytes yet. A
   // later call of Next() then continues at this point. Always false without ReaderOptions::waits.

@@ -27,8 +27,8 @@ class EventSorter;
 
 struct TimeOrderOptions {
   // Maximum bytes of events in memory. Further events of an interval go to the temporary file, in
-  // sorted parts. Reading the file needs up to a quarter of max_memory in addition, and at least 16
-  // KiB for each sorted part.
+  // sorted parts. Reading the file needs additional memory: up to a quarter of max_memory, or 16
+  // KiB for each sorted part if that is more.
   std::size_t max_memory = std::size_t{32} << 20;
   // Folder of the temporary file, which is unnamed. Empty: $TMPDIR, else /var/tmp.
   std::string temporary_directory = {};

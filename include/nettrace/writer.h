@@ -98,8 +98,8 @@ class Writer {
   static absl::StatusOr<std::unique_ptr<Writer>> Create(std::unique_ptr<Sink> sink,
                                                         const TraceInfo& info,
                                                         const WriterOptions& options = {});
-  // Does not call Finish(). A stream that was not finished has no EndOfStream, which readers
-  // report.
+  // Does not call Finish(). Without Finish(), the stream ends without an EndOfStream block, which
+  // readers report as an error.
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -114,13 +114,13 @@ class Writer {
   // Returns an EventId for `metadata`, but does not define the row. The caller stores the result in
   // EventMetadata::event_id, and then calls AddMetadata. TraceEvent identifies events by provider
   // and EventId, so rows of a provider that differ in name, fields or opcode need different
-  // EventIds. Returns metadata.event_id if it is 1 to 65533 and no such row of this stream has it.
-  // Otherwise derives an EventId from name, fields and opcode, so that it is usually the same in
-  // every stream. Returns nullopt if the search finds no free EventId. To bound its work, the
-  // search usually skips EventIds that an earlier call found taken. Call this function only with
-  // traceevent_compatible, because the writer otherwise does not remember EventIds. If the provider
-  // is Universal.Events, AddMetadata may refuse the row in spite of the new EventId, because all
-  // rows with one name need the same EventId.
+  // EventIds. Returns metadata.event_id if it is 1 to 65533 and no row with other name, fields or
+  // opcode has it. Otherwise derives an EventId from name, fields and opcode, so that it is usually
+  // the same in every stream. Returns nullopt if the search finds no free EventId. To bound
+  // its work, the search usually skips EventIds that an earlier call found taken. Call this
+  // function only with traceevent_compatible, because the writer otherwise does not remember
+  // EventIds. If the provider is Universal.Events, AddMetadata may refuse the row in spite of the
+  // new EventId, because all rows with one name need the same EventId.
   std::optional<std::uint32_t> ChooseEventId(const EventMetadata& metadata);
 
   // Defines a thread and returns its index, valid until RemoveThread or a sequence point that
@@ -145,9 +145,9 @@ class Writer {
 
   // Appends an event with the next sequence number of its capture thread. Returns InvalidArgument
   // if an id is not defined, or if the time is out of order or range. Returns OutOfRange if the
-  // payload is too large, and ResourceExhausted if the interval is full. Such an event takes no
-  // number, so readers do not see it as lost. After an error of the sink, the event is dropped and
-  // takes a number, so readers see it as lost.
+  // payload is too large, and ResourceExhausted if the interval is full. An event with one of these
+  // errors takes no number, so readers do not see it as lost. If WriteEvent returns an error of the
+  // sink, the event is dropped and takes a number, so readers see it as lost.
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
 
   // Advances the sequence number of `capture_thread` by `count`, so that readers count `count` lost
@@ -157,8 +157,9 @@ class Writer {
   absl::Status AddLost(ThreadIndex capture_thread, std::uint64_t count);
 
   // Makes the writer count the events of this capture thread in Stats::events_written_apart as well
-  // as in Stats::events_written. A caller can thus exclude events that it adds itself from its own
-  // count. Does nothing if there is no such thread.
+  // as in Stats::events_written. The caller can subtract the former from the latter to leave
+  // out certain events, such as those that describe the recording itself. Does nothing if there is
+  // no such thread.
   void CountApart(ThreadIndex capture_thread);
 
   // Ends the interval. All events so far must be at or before `timestamp`, and all later events at
@@ -182,7 +183,7 @@ class Writer {
   // sink can ensure that.
   absl::Status Sync();
   // Flushes, writes EndOfStream and calls the sink's Finish(). Does not write a sequence point. May
-  // be called again after an error. After success, fails with FailedPrecondition.
+  // be called again after an error. Fails with FailedPrecondition if an earlier call returned OK.
   absl::Status Finish();
 
   struct Stats {
@@ -190,7 +191,7 @@ class Writer {
     // Events in blocks that the sink has taken completely and delivered.
     std::uint64_t events_written = 0;
     std::uint64_t events_dropped = 0;  // refused by WriteEvent because the sink failed
-    std::uint64_t lost = 0;            // counted by AddLost; without events_dropped
+    std::uint64_t lost = 0;            // passed to AddLost; does not include events_dropped
     std::uint64_t bytes = 0;           // taken by the sink
     std::uint64_t sequence_points = 0;
     std::uint64_t metadata = 0;        // rows

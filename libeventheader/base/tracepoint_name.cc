@@ -9,8 +9,8 @@
 namespace eh {
 namespace {
 
-// Parses a number of lower-case hex digits. Returns false if there is no digit, if the number has a
-// leading zero, or if it does not fit in `Number`.
+// Parses `digits`, which must be lower-case hex digits. Returns false if there is none, if the
+// number has a leading zero, or if it does not fit in `Number`.
 template <typename Number>
 bool ParseCanonicalHex(std::string_view digits, Number* value) noexcept {
   if (digits.empty() || (digits.size() > 1 && digits[0] == '0')) return false;

@@ -1,6 +1,6 @@
-// Reads the bytes of a possibly hostile event from front to back. The class of this name in
-// libnettrace-writer/core/byte_reader.h reads another format, and libeventheader may use no other
-// library.
+// Reads the bytes of a possibly hostile event from front to back. The ByteReader of
+// libnettrace-writer/core/byte_reader.h reads another format. The two classes share no code,
+// because libeventheader may use no other library.
 #ifndef LIBEVENTHEADER_DECODE_BYTE_READER_H_
 #define LIBEVENTHEADER_DECODE_BYTE_READER_H_
 

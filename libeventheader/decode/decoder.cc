@@ -160,8 +160,8 @@ bool Decoder::ReadLength(const FieldDefinition& field, std::uint16_t* length) no
   return true;
 }
 
-// Skips the definitions of `count` members, and of the members of these members, in an array of
-// structs without elements. The payload has no values for these definitions.
+// Skips the definitions of the `count` members of an array of structs that has 0 elements, and the
+// definitions of the members' members. The payload has no values for these definitions.
 bool Decoder::SkipMembers(int count) noexcept {
   for (FieldDefinition member; count > 0 && !reader_.at_end(); --count) {
     ++work_;

@@ -208,8 +208,8 @@ bool DynamicEvent::IsWellFormed() const noexcept {
   return !has_loose_data_ || IsPayloadOf(metadata, {data_, data_size_});
 }
 
-// Returns the first error of building, kInvalid for an event that is not well formed, else
-// kWritten.
+// Returns the first error of the functions that have built the event. If there was none, returns
+// kInvalid for an event that is not well formed, else kWritten.
 WriteResult DynamicEvent::FormError() const noexcept {
   if (error_ != WriteResult::kWritten) return error_;
   return open_structs_ != 0 || !IsWellFormed() ? WriteResult::kInvalid : WriteResult::kWritten;

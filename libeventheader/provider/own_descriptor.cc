@@ -18,9 +18,9 @@ extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr)
 namespace eh::internal {
 namespace {
 
-// MoveAway exceeds only a soft RLIMIT_NOFILE that is below this number. The kernel's descriptor
-// table has a place for every number up to the highest one in use, so a higher number would cost
-// memory.
+// MoveAway() returns a number above the soft RLIMIT_NOFILE only if this limit is below
+// kHighestDescriptor. The kernel's descriptor table has a place for every number up to the highest
+// number in use, so a higher number would cost memory.
 constexpr rlim_t kHighestDescriptor = 65536;
 // If MoveAway() must stay below the limit, it searches upwards for a free number. The search starts
 // at this distance below the limit.

@@ -21,14 +21,14 @@ bool IsInSharedObject() noexcept;
 // number is just above the soft RLIMIT_NOFILE, so that no open or dup returns it unless the limit
 // is raised. Its distance from the limit depends on ObjectPlace(), so that different shared objects
 // use different numbers. If the soft limit cannot be exceeded or is at least 65,536, the number is
-// about 100 below the limit or 65,536, whichever is smaller. For a limit of up to 200, the number
-// is at least half the limit. Returns `fd` itself if no such number is free. The new descriptor has
+// about 100 below the smaller of the limit and 65,536. For a limit of up to 200, the number is at
+// least half the limit. Returns `fd` itself if no such number is free. The new descriptor has
 // O_CLOEXEC.
 int MoveAway(int fd) noexcept;
 
-// A descriptor of a socket, pipe, memfd or inotify. The device and inode of the file identify it,
-// so the class notices if the program has reused the number. All inotify descriptors have the same
-// inode, so the class cannot distinguish two of them. Not thread-safe.
+// A descriptor of a socket, pipe, memfd or inotify. The class compares the device and inode of the
+// file, and so notices if the program has closed the descriptor and reused its number. All inotify
+// descriptors have the same inode, so the class cannot distinguish two of them. Not thread-safe.
 class OwnDescriptor {
  public:
   constexpr OwnDescriptor() noexcept = default;

@@ -23,7 +23,7 @@ constexpr std::size_t SizeBeforeData(std::size_t metadata_size, const Activity* 
 // Writes the event to `set`, or refuses and counts it if it exceeds kMaxEventSize. Sets the flags
 // of the header for this machine, and its level to that of the set. `activity` may be null.
 // Async-signal-safe. Uses only as much of the stack as the event needs, because a signal stack may
-// be small. Inline, because it is the last step of both its callers.
+// be small. Inlining does not keep that memory longer: both callers return directly after the call.
 [[gnu::always_inline]] inline WriteResult WriteRecord(const EventSet& set, wire::Header header,
                                                       const Activity* activity,
                                                       std::span<const std::byte> metadata,

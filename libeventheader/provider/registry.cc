@@ -184,7 +184,7 @@ int Registry::RegisterTracepoint(EventSet* set) noexcept {
 }
 
 // Registers with user_events or rings, and stores the transport that was used. Returns 0 or an
-// errno; ECANCELED if the user has switched both off.
+// errno; ECANCELED if EVENTHEADER_TRANSPORT is "none".
 int Registry::RegisterWithDefault(const char* name, std::uint64_t* enable_word, unsigned bit,
                                   Transport** transport, std::uint64_t* handle) noexcept {
   const TransportChoice choice = ChosenTransport();

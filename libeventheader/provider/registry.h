@@ -21,7 +21,7 @@ class Registry {
   static Registry registry;
 
   // Add() lists and registers a set, and stores the result in EventSet::status. Remove()
-  // unregisters a set that this registry lists, or all sets of a provider.
+  // unregisters a set, which this registry must list, or all sets of a provider.
   void Add(EventSet* set) noexcept;
   void Remove(EventSet* set) noexcept;
   void Remove(const ProviderBase& provider) noexcept;

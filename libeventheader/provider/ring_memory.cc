@@ -39,8 +39,8 @@ namespace {
 using ring::ChunkControl;
 using ring::Writer;
 
-// Maximum number of signal handlers of a thread that can write events although each of them has
-// interrupted a call of Write() of this thread.
+// Maximum nesting of signal handlers that can still write events, if each of the handlers has
+// interrupted a call of Write() of its thread.
 constexpr std::uint32_t kMaxDepth = 3;
 // Maximum number of writers that the search for a thread's writer checks. Needed only if the
 // pthread key is not below kEarlyKeys.
@@ -49,7 +49,8 @@ constexpr std::uint32_t kProbes = 64;
 constexpr std::uint32_t kMinChunks = 2;
 // glibc stores the values of keys below this number in the thread's control block.
 constexpr pthread_key_t kEarlyKeys = 32;
-// Bits of CollectorPage::give_backs in RingMemory::full_at_. The number of chunks is above them.
+// Number of low bits of RingMemory::full_at_ that hold CollectorPage::give_backs. The bits above
+// them hold the number of usable chunks plus 1.
 constexpr int kGiveBackBits = 44;
 // Offset of cpu_id in struct rseq.
 constexpr std::ptrdiff_t kRseqCpu = 4;
@@ -149,8 +150,8 @@ int RingMemory::Create(std::uint32_t chunks) noexcept {
   UnmapOld();
   const int fd = MakeMemfd();
   if (fd < 0) return -fd;
-  // Maps the region before it gets its size. If addresses are scarce, the region must be smaller,
-  // and its size cannot change after it is sealed.
+  // Maps the region before setting its size: if addresses are scarce, only a smaller region can be
+  // mapped, and a sealed memfd cannot change its size.
   void* map = MAP_FAILED;
   for (; chunks >= kMinChunks; chunks /= 2) {
     map = mmap(nullptr, static_cast<std::size_t>(ring::RegionBytes(chunks)), PROT_READ | PROT_WRITE,
@@ -409,7 +410,7 @@ void RingMemory::AfterFork() noexcept {
   if (is_prepared_ && has_early_key_) pthread_setspecific(key_, nullptr);
   if (mapped_ == nullptr) return;
   // If the fork was in a signal handler that interrupted Write(), the rest of Write() still writes
-  // to these addresses. Maps private memory there.
+  // to the addresses of the parent's region. Maps private memory there.
   void* const map = mmap(mapped_, static_cast<std::size_t>(mapped_bytes_), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (map == mapped_) return;
@@ -520,8 +521,8 @@ Writer* RingMemory::FindWriter(std::byte* base, std::uint32_t tid) const noexcep
   return nullptr;
 }
 
-// Claims a free writer for a thread. Returns null if no writer is free. Without an early key, it
-// can claim only one of the kProbes writers that FindWriter() checks.
+// Claims a free writer for a thread. Returns null if no writer is free. If has_early_key_ is false,
+// claims only one of the kProbes writers that FindWriter() checks.
 Writer* RingMemory::ClaimWriter(std::byte* base, std::uint32_t tid, std::uint32_t depth) noexcept {
   const std::uint32_t probes = has_early_key_ ? ring::kMaxWriters : kProbes;
   for (std::uint32_t i = 0; i < probes; ++i) {
@@ -553,7 +554,7 @@ std::uint64_t RingMemory::TakeChunk(std::byte* base, Writer* writer) noexcept {
   ring::ServicePage* const service = ServiceAt(base);
   const std::uint32_t usable =
       std::min(service->usable_chunks.load(std::memory_order_acquire), chunk_count());
-  // Changes when a chunk becomes free: the collector gives chunks back, or Grow() adds chunks.
+  // A number that changes when chunks become free: the collector frees them, or Grow() adds them.
   const std::uint64_t frees = CollectorAt(base)->give_backs.load(std::memory_order_acquire) +
                               (std::uint64_t{usable + 1} << kGiveBackBits);
   if (full_at_.load(std::memory_order_relaxed) == frees) return Writer::kNoChunk;

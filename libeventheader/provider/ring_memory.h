@@ -27,7 +27,7 @@ namespace eh::internal {
 // A thread finds its writer by a pthread key instead of a thread-local variable. Thread-local
 // variables of shared objects are allocated on first use, or use up a small reserve of the loader.
 // The key's destructor completes the thread's chunk and ends its writer when the thread ends. glibc
-// stores the values of the first 32 keys without allocating. If the key is a later one, Write()
+// stores the values of the first 32 keys without allocating. If the key is not one of them, Write()
 // calls gettid() for each event and searches for the thread's writer.
 class RingMemory {
  public:
@@ -43,8 +43,8 @@ class RingMemory {
   int CreatePrivate(std::uint32_t chunks) noexcept;
   // Allocates memory for the first `chunks` chunks, or for fewer if memory does not suffice.
   void Grow(std::uint32_t chunks) noexcept;
-  // Appends the name of a new set, whose index `index` is the number of sets so far. Returns 0 or
-  // an errno.
+  // Appends the name of a new set. `index` is the index of the set, which is the number of sets so
+  // far. Returns 0 or an errno.
   int AddName(std::uint32_t index, std::string_view name) noexcept;
   // Stores the number of registrations of a set, which the collector can read.
   void SetUsers(std::uint32_t index, std::uint32_t users) noexcept;
@@ -68,7 +68,8 @@ class RingMemory {
     if (exists()) RingBell(Base());
   }
   // Makes writers send the message Full when `chunks` more chunks are complete. Returns false if
-  // that many are complete already. Replaces the collector's request for the message.
+  // that many are complete already. Overwrites CollectorPage::bell_at, so use it only for an inline
+  // connection, where the collector does not set this number.
   bool ArmBell(std::uint32_t chunks) noexcept;
 
   bool exists() const noexcept { return Base() != nullptr; }
@@ -232,8 +233,8 @@ class RingMemory {
   // the first 32 keys of glibc.
   bool has_early_key_ = false;
   std::atomic<std::uint32_t> next_chunk_{0};  // index at which the search for a free chunk starts
-  // CollectorPage::give_backs and the number of chunks, at the last search that found no free
-  // chunk; 0: no such search. TakeChunk() does not search again before one of them changes.
+  // CollectorPage::give_backs and the number of usable chunks, at the last search that found no
+  // free chunk; 0: no such search. TakeChunk() does not search again before one of them changes.
   std::atomic<std::uint64_t> full_at_{0};
   Bell bell_;
   OwnDescriptor descriptor_;

@@ -41,8 +41,8 @@ TransportChoice ChosenTransport() noexcept;
 // region. It then copies the collector's enable words to the bits of the event sets whenever they
 // change.
 //
-// If the socket is there when a registration starts the helper thread, this registration connects
-// and sends the region, without waiting for an answer. The collector then finds the region and its
+// If the socket exists when a registration starts the helper thread, this registration connects and
+// sends the region, without waiting for an answer. The collector then finds the region with its
 // events in the socket's queue, even if the process has ended. A new set is enabled until the
 // collector has read its name and has stored whether it records the set. The collector ignores the
 // events of sets that it does not record.
@@ -154,10 +154,11 @@ class RingTransport final : public Transport, private RingLinkUser {
   // then, the enable words in the region may be those of a previous collector.
   bool awaits_words_ = false;
 
-  // True in the child of a fork whose parent had the helper thread or this flag. The first event,
-  // or Poll(), clears the flag and tries to start the thread. A registration clears the flag after
-  // it has started the thread. Events in signal handlers must not start the thread; after
-  // kMaxAttempts of them, the flag is cleared, and the child's sets are disabled.
+  // True in the child of a fork if the parent had a helper thread, or if this flag was true in the
+  // parent. The first event, or Poll(), clears the flag and tries to start the thread. A
+  // registration clears the flag after it has started the thread. Events in signal handlers must
+  // not start the thread; after kMaxAttempts of them, the flag is cleared, and the child's sets are
+  // disabled.
   std::atomic<bool> is_armed_{false};
   std::atomic<int> attempts_{0};
   sigset_t fork_mask_{};

@@ -43,9 +43,9 @@ int UserEvents::Register(const char* name, std::uint64_t* enable_word, unsigned 
 
 void UserEvents::Unregister(std::uint64_t* enable_word, unsigned bit) noexcept {
   const ErrnoKeeper keeper;
-  // The kernel's reference is to this process's memory, so any user_events descriptor can remove
-  // it. If the transport's descriptor is not valid, Open() opens another descriptor. Without the
-  // removal, the kernel could later write into memory that the process uses for something else.
+  // Any user_events descriptor of this process can end the registration, so Open() opens another
+  // one if the transport's descriptor is not valid. If the registration did not end, the kernel
+  // could later write to `enable_word` when the process uses that memory for something else.
   if (Open() == 0) {
     user_events::Unregister(Descriptor(connection_.load(std::memory_order_relaxed)), enable_word,
                             bit);
@@ -95,9 +95,9 @@ int UserEvents::Open() noexcept {
     return error;
   }
   // If the program closes all descriptors, another shared object with this library may open the
-  // same file again and get our descriptor number. A signal number, which is a property of the open
-  // file and not of the descriptor, distinguishes the two open files. It is 1 to 64, derived from
-  // the address of this shared object, and is never sent, because that needs O_ASYNC.
+  // same file again and get the number of this descriptor. A signal number, which is a property of
+  // the open file and not of the descriptor, distinguishes the two open files. It is 1 to 64,
+  // derived from the address of this shared object, and is never sent, because that needs O_ASYNC.
   fcntl(fd, F_SETSIG, static_cast<int>(ObjectPlace() % 64 + 1));
   signature_.store(fcntl(fd, F_GETSIG), std::memory_order_relaxed);
   // Does not close the previous descriptor: its number may now belong to another file.

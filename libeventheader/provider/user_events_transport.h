@@ -26,9 +26,9 @@ namespace eh::internal {
 // that it opened. It also compares a signature (F_GETSIG), because other shared objects may have
 // descriptors of the same file. It checks both before a write if the last check is more than about
 // 0.1 ms old, and before the first write after a fork. An event can reach another file only if the
-// descriptor was closed *and* its number reused within 0.1 ms after a check. If the soft
-// RLIMIT_NOFILE was below the hard limit, the program must also have raised it. After a failed
-// check, writes return EBADF until a provider's Retry() opens user_events again.
+// descriptor was closed *and* its number reused within 0.1 ms after a check. If the number is above
+// the soft RLIMIT_NOFILE, it can be reused only after the program has raised this limit.
+// After a failed check, writes return EBADF until a provider's Retry() opens user_events again.
 class UserEvents final : public Transport {
  public:
   constexpr UserEvents() noexcept = default;
@@ -97,15 +97,16 @@ class UserEvents final : public Transport {
   // lock of the registry, like Register() and Unregister().
   int Open() noexcept;
 
-  // Generation of the open file (upper 32 bits; 0: no file) and its descriptor (lower 32 bits).
-  // Both are in one atomic, so that a thread loads them together.
+  // Upper 32 bits: generation of the open file, which is the value of generations_ when the file
+  // was opened; 0: no file. Lower 32 bits: descriptor of the file. Both are in one atomic, so that
+  // a thread loads them together.
   std::atomic<std::uint64_t> connection_{0};
   // Ticks() at the last check of the descriptor; 0: the next write checks it.
   std::atomic<std::uint64_t> checked_{0};
   std::atomic<dev_t> device_{0};
   std::atomic<ino_t> inode_{0};
   std::atomic<int> signature_{0};
-  std::uint64_t generations_ = 0;
+  std::uint64_t generations_ = 0;  // number of files opened so far
 };
 
 [[gnu::visibility("hidden")]] extern UserEvents user_events_transport;

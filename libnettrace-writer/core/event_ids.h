@@ -23,14 +23,14 @@ namespace nettrace::internal {
 // ids above: 65534 is the manifest event of dynamic providers, and 65535 means no id.
 inline constexpr std::uint32_t kMaxGivenEventId = 65533;
 
-// Returns the first id to try for this schema. It is a hash, so that it is usually the same in
-// every file, version and machine: recordings from different times are often read together. It is
-// usually above the ids that authors choose.
+// Returns the first id to try for this schema. The id is a hash, so that a schema usually has the
+// same id in all files, from all machines and versions of this library: recordings from different
+// times are often read together. The id is usually above the ids that authors choose.
 std::uint32_t HashedEventId(std::string_view name, const std::vector<Field>& fields,
                             std::uint8_t opcode);
 
-// Returns the id to try next if `id` is taken. A caller that starts anywhere has tried all ids
-// after kMaxGivenEventId tries.
+// Returns the id to try next if another schema has `id`. After kMaxGivenEventId calls, a caller has
+// tried all ids, whichever id it started with.
 constexpr std::uint32_t NextEventId(std::uint32_t id) {
   return id >= kMaxGivenEventId ? 1 : id + 1;
 }
@@ -55,9 +55,10 @@ class EventIdTable {
   // are none, or if the provider is not Universal.Events.
   std::optional<std::uint32_t> IdOfName(const EventMetadata& row) const;
 
-  // Returns an EventId that no other schema of the row's provider has. Tries some ids from the hash
-  // of the row upwards, and then each other id only once for each provider. Returns nullopt if it
-  // finds none, even if StartGeneration has freed ids that it tried before.
+  // Returns an EventId that no other schema of the row's provider has. First tries some ids from
+  // the hash of the row upwards. Then searches downwards from the id at which the previous downward
+  // search for this provider ended, so it may miss ids that StartGeneration has freed. Returns
+  // nullopt if it finds none.
   std::optional<std::uint32_t> FreeId(const EventMetadata& row);
 
   // Returns the estimated size of the table in bytes.
@@ -65,8 +66,8 @@ class EventIdTable {
 
   // Must be called at a flush of metadata. The rows between two flushes form a generation.
   // TraceEvent remembers rows from before a flush, so the table keeps the entries of earlier
-  // generations. If there would be more than max_entries of them, the table keeps only those of the
-  // generation that ends now.
+  // generations, too. If the ended generations would have more than max_entries entries, the table
+  // keeps only those of the generation that ends now.
   void StartGeneration();
 
  private:

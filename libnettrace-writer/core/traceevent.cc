@@ -16,7 +16,7 @@
 namespace nettrace::internal::traceevent {
 namespace {
 
-// The namespace UUID from which, together with its name, .NET derives the GUID of an EventSource.
+// The namespace UUID. .NET derives the GUID of an EventSource from it and the EventSource's name.
 constexpr std::array<std::uint8_t, 16> kEventSources = {
     0x48, 0x2C, 0x2D, 0xB2, 0xC3, 0x90, 0x47, 0xC8, 0x87, 0xF8, 0x1A, 0x15, 0xBF, 0xC1, 0x30, 0xFB};
 

@@ -1,10 +1,10 @@
 // Requirements of TraceEvent, the library of PerfView and dotnet-trace, beyond the specification.
-// With WriterOptions::traceevent_compatible, the writer refuses what violates them, except for five
-// rules. It does not check kMaxArrayCount, IsMisreadBoolean and IsProcessor, because TraceEvent
-// misreads only the values that violate them. It does not check IsMisreadKnownEvent and kMinYear,
-// because no program violates them by accident. The verifier reports all violations as hazards, and
-// the merger avoids those that it can. TraceLog is the class of TraceEvent that PerfView uses to
-// open files.
+// With WriterOptions::traceevent_compatible, the writer refuses rows and events that violate a
+// requirement, except for five requirements. The writer does not check kMaxArrayCount,
+// IsMisreadBoolean and IsProcessor, because TraceEvent misreads only the value that violates one of
+// these. The writer does not check IsMisreadKnownEvent and kMinYear, because no program violates
+// these by accident. The verifier reports all violations as hazards, and the merger avoids those
+// that it can. TraceLog is the class of TraceEvent that PerfView uses to open files.
 #ifndef LIBNETTRACE_WRITER_CORE_TRACEEVENT_H_
 #define LIBNETTRACE_WRITER_CORE_TRACEEVENT_H_
 
@@ -36,8 +36,8 @@ inline constexpr std::string_view kOwnIdKey = "EventHeader.Id";
 
 // Returns whether TraceLog treats the row's events as events that it knows, and therefore reads
 // them with another name or other fields. TraceLog knows the events of kUniversalSystem by EventId,
-// and the events "cpu" and "cswitch" of kUniversalEvents by name. TraceLog cannot open some files
-// with rows for which this is true.
+// and the events "cpu" and "cswitch" of kUniversalEvents by name. TraceLog cannot open some of the
+// files that have a row for which the result is true.
 bool IsMisreadKnownEvent(const EventMetadata& row);
 
 // Returns the fields of the row's payloads. These are the fields of the row, with one exception:

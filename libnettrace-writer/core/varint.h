@@ -41,7 +41,7 @@ inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {
     return out + 1 + is_long;
   }
   if (value >> 28 == 0) {
-    // Spreads the number over the low 7 bits of 4 bytes: halves, then quarters.
+    // Spreads the number over the low 7 bits of 4 bytes: separates its halves, then its quarters.
     auto x = static_cast<std::uint32_t>(value);
     const std::uint32_t is_long = x >= 1U << 21 ? 1 : 0;
     x = (x & 0x00003FFF) | ((x & 0x0FFFC000) << 2);
@@ -51,7 +51,8 @@ inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {
     return out + 3 + is_long;
   }
   if (value >> 56 == 0) {
-    // Spreads the number over the low 7 bits of 8 bytes: halves, quarters, eighths.
+    // Spreads the number over the low 7 bits of 8 bytes: separates its halves, then its quarters,
+    // then its eighths.
     std::uint64_t x = value;
     x = (x & 0x000000000FFFFFFF) | ((x & 0x00FFFFFFF0000000) << 4);
     x = (x & 0x00003FFF00003FFF) | ((x & 0x0FFFC0000FFFC000) << 2);

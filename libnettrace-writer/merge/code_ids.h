@@ -23,7 +23,8 @@ class CodeIds {
 
   // Returns the payload that the event has in the copy, valid until the next call. It is
   // event.payload if there is only one stream, or if the event has no such ids. It is also
-  // event.payload if PayloadEncoder would encode the unchanged values to other bytes.
+  // event.payload if Encode fails, or if PayloadEncoder would encode the unchanged values to other
+  // bytes.
   std::span<const std::byte> PayloadOf(const Event& event);
 
  private:

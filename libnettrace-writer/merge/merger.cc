@@ -133,7 +133,7 @@ struct Input {
 };
 
 // Returns the time of the input's first step, in the input's clock; no value if the step has no
-// time. No event of the input is earlier.
+// time. No event of the input is earlier than this time.
 std::optional<std::uint64_t> FirstTimestamp(const Input& input) {
   if (input.first == Step::kEvent) return input.reader->event().timestamp;
   if (input.first == Step::kSequencePoint) return input.reader->sequence_point().timestamp;
@@ -169,7 +169,7 @@ struct Merger::Impl {
   const MergerOptions options;
   std::vector<std::unique_ptr<Input>> inputs;
   std::vector<std::size_t> with_event;  // inputs that have a current event, in ascending order
-  std::vector<std::size_t> later;       // inputs that are not open yet, the next one last
+  std::vector<std::size_t> later;       // inputs to open later; the last element is the next input
   std::unique_ptr<Writer> writer;
   std::unique_ptr<MetadataCopies> metadata;
   bool sink_failed = false;
@@ -448,8 +448,8 @@ absl::Status Merger::Impl::CopySequencePoint(Input* input) {
 
 // Writes the pending sequence point, if there is one. `next_timestamp` is the time of the next
 // event. In an invalid file, the point may be later than the next event. The point is then written
-// at the time of the last event before it. If the next event is earlier than that time too, no
-// point is written. Readers then sort the events before and after the point together.
+// at the time of the last event before the point. If the next event is also earlier than that time,
+// no point is written. Readers then sort the events before and after the point together.
 absl::Status Merger::Impl::WritePendingPoint(std::uint64_t next_timestamp) {
   if (!pending_point) return absl::OkStatus();
   std::uint64_t time = *std::exchange(pending_point, std::nullopt);

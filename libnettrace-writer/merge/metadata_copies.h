@@ -38,8 +38,8 @@ class MetadataCopies {
 
   Writer* writer_;
   EventIdTable event_ids_;
-  // Ids of the copies. The key is the row in V6 form with its original EventId. Its types depend on
-  // the encoding of the payloads.
+  // Ids of the copies. The key is the row in V6 form with its original EventId. The types in the
+  // key depend on the encoding of the payloads.
   absl::flat_hash_map<std::string, MetadataId> copies_;
 };
 

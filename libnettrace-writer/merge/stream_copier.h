@@ -46,8 +46,8 @@ class StreamCopier {
   // not write a sequence point.
   absl::Status CopySequencePoint(const SequencePoint& point);
 
-  // Returns the number of events that were written at `not_before` because their own time is
-  // earlier. Does not count events whose time only became `start`.
+  // Returns the number of events that were written at `not_before` because their time, converted to
+  // the clock of the output, is earlier.
   std::uint64_t moved() const { return moved_; }
   // Returns the number of events that were not copied because a V6 stream cannot represent them.
   // The copy counts them as lost.

@@ -264,8 +264,8 @@ bool BlockReader::IsZeroed(std::size_t at) const {
 
 // Skips damaged bytes up to the next chain of plausible blocks (HasChain), and stores their
 // position in gap_. Skips nothing if a chain begins at the next byte, or directly after the block
-// that begins there. Keeps a plausible block that no chain follows, unless a chain begins within
-// it.
+// that begins there, or if there is no chain. Skips a plausible block at the next byte only if a
+// chain begins within that block.
 void BlockReader::SkipGap() {
   gap_ = {block_start_, 0};
   if (HasChain(0) || !Fill(kBlockHeaderSize)) return;

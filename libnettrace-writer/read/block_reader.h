@@ -51,7 +51,7 @@ class BlockReader {
   bool is_waiting() const { return is_waiting_; }
 
   // Returns 6, or for V4 and V5 the version of the Trace object, which may be 4 for both. Returns 0
-  // if the stream is cut before its version.
+  // if the stream is cut within its header, and 4 if a V4 or V5 stream is cut before its version.
   std::uint32_t major_version() const { return major_version_; }
   std::uint32_t minor_version() const { return minor_version_; }
   std::uint32_t reserved() const { return reserved_; }

@@ -66,9 +66,10 @@ class EventRows {
 
   // Read the next row if its header differs from the previous header only in timestamp and
   // IsSorted, and has the next sequence number. Most headers do. NextWithMetadata also allows
-  // another metadata id and payload size. If they return false, they have read nothing, and the
-  // caller must use AtEnd() and Next(). They always return false for V4 and V5. They may also
-  // return false for other rows, for example near the end of the block.
+  // another metadata id and payload size. If these functions return false, they have read nothing,
+  // and the caller must use AtEnd() and Next(). They always return false for V4 and V5. In V6, they
+  // may also return false for a row that meets the conditions, for example near the end of the
+  // block.
   bool NextLikePrevious(ShortRow* row) { return NextShort<0>(row); }
   bool NextWithMetadata(ShortRow* row) { return NextShort<kHasMetadataId | kHasPayloadSize>(row); }
 
@@ -76,8 +77,8 @@ class EventRows {
   // Bytes of the flags and of three numbers, each of at most 4 bytes.
   static constexpr std::size_t kMaxShortHeader = 1 + 3 * kMaxShortVarUInt;
 
-  // Reads a row that has no flags other than kFlags and kIsSorted. Most rows have none of kFlags,
-  // so the instance for 0 does not test for them.
+  // Reads a row that has no flags other than kFlags and kIsSorted. Most rows have neither a
+  // metadata id nor a payload size, so the instance with kFlags 0 does not test for them.
   template <unsigned kFlags>
   bool NextShort(ShortRow* row) {
     const std::span<const std::byte> rest = reader_.rest();

@@ -24,8 +24,9 @@ namespace nettrace::internal {
 // points to must stay valid until Clear().
 class EventSorter {
  public:
-  // Keeps about `max_memory` bytes of events in memory, or one event if that is larger. Reading the
-  // runs needs up to a quarter of `max_memory` in addition, and at least 16 KiB for each run.
+  // Keeps at most about `max_memory` bytes of events in memory, but at least one event. Reading the
+  // runs needs additional memory: up to a quarter of `max_memory`, or 16 KiB for each run if that
+  // is more.
   // `directory` is passed to SpillFile.
   EventSorter(std::size_t max_memory, std::string directory);
 

@@ -13,8 +13,8 @@
 namespace nettrace::internal {
 
 // Stores rows in a vector with the id as the index, because a look-up in a hash table would cost
-// several cache misses. Stores rows whose ids are far above the number of rows in a hash table. The
-// memory is therefore proportional to the number of rows.
+// several cache misses. If the id of a row is far above the number of rows, the row is stored in a
+// hash table instead, so that the memory is proportional to the number of rows.
 //
 // Entry must convert to false if it is default-constructed, else to true.
 template <typename Id, typename Entry>

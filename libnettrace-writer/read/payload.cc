@@ -219,8 +219,9 @@ class Walker {
     return true;
   }
 
-  // Passes `count` code units to the visitor. If the payload has fewer, passes the code units that
-  // it has, and returns false.
+  // Passes `count` code units to the visitor, or only those before the first 0 if `ends_at_zero` is
+  // true. If the payload has fewer than `count`, passes the code units that it has, and returns
+  // false.
   bool Units(std::size_t count, std::size_t unit, ByteReader* reader, bool ends_at_zero) {
     const std::size_t present = std::min(count, reader->size() / unit);
     if (present == 0 && count != 0) return Unreadable(kEnds);

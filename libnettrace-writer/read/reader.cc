@@ -368,7 +368,7 @@ Reader::Step Reader::Impl::Next() {
 }
 
 // Updates the tables after the previous step: removes the thread that the step reported, or frees
-// the data of the interval that its sequence point ended.
+// the data of the interval that the reported sequence point ended.
 void Reader::Impl::FinishStep() {
   if (step == Step::kRemovedThread) {
     removed_threads.push_back(threads.Remove(removed.thread_index));
@@ -586,8 +586,8 @@ bool Reader::Impl::ReadStacks() {
   return true;
 }
 
-// Returns the thread; null if it is not defined. V4 and V5 have no thread rows, so a thread is
-// added there when it first occurs. `last_sequence_if_new` becomes its last sequence number,
+// Returns the thread; null if it is not defined. V4 and V5 have no thread rows. In these versions,
+// adds the thread when it first occurs. `last_sequence_if_new` becomes its last sequence number,
 // because the losses before its first event are not known.
 KnownThread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_if_new) {
   if (const auto* found = threads.Find(index)) return found->get();
@@ -807,8 +807,8 @@ const std::optional<Damage>& Reader::damage() const { return impl_->damage; }
 const std::string& Reader::traceevent_refusal() const { return impl_->refusal.why(); }
 const std::vector<SkippedPart>& Reader::skipped() const {
   // If the lost events are more than this many times the estimate, the skipped part cannot have
-  // contained all of them. The estimate is then reported instead of their number. It is also
-  // reported if no lost events were counted.
+  // contained all of them. `events` is then the estimate instead of the number of lost events. It
+  // is also the estimate if no lost events were counted.
   constexpr std::uint64_t kFarFromEstimate = 4;
   for (std::size_t i = 0; i < impl_->estimates.size(); ++i) {
     const bool is_counting = i + 1 == impl_->skipped.size() && !impl_->ended;

@@ -43,7 +43,7 @@ absl::Status BlockOutput::FinishTorn() {
 
 void BlockOutput::StartSection() {
   starts_section_ = true;
-  FinishTorn().IgnoreError();  // the next call returns the error again
+  FinishTorn().IgnoreError();  // the next call of FinishTorn() tries again and returns the error
 }
 
 absl::Status BlockOutput::Append(std::span<const std::byte> block, Events events) {

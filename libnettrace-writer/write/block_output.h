@@ -34,12 +34,12 @@ class BlockOutput {
   // number of events in the block.
   absl::Status Append(std::span<const std::byte> block, Events events = {0, 0});
 
-  // Writes the rest of a torn block, then begins the section that StartSection requested. After an
-  // error, the remaining steps are still pending.
+  // Writes the rest of a torn block (see Append), then begins the section that StartSection
+  // requested. After an error, the next call does what remains.
   absl::Status FinishTorn();
 
-  // Makes the next block begin a new section. Calls the sink's BeginSection at once. If a block is
-  // torn, calls it after the sink has taken the rest of the block.
+  // Makes the next block begin a new section. Calls the sink's BeginSection at once, or, if a block
+  // is torn (see Append), after the sink has taken the rest of that block.
   void StartSection();
 
   // Call FinishTorn, and then the sink's function of the same name.

@@ -110,7 +110,8 @@ class EventBlock {
   std::byte* rows() const { return buffer_.get() + kRowsOffset; }
 
   // Returns whether `timestamp` is not before that of the previous row, and TraceEvent can show it.
-  // Each condition is that the high bit of a number is 0, so one branch checks all of them.
+  // Each condition holds if the high bit of a number is 0. The combination of the numbers by `|`
+  // therefore needs only one branch.
   bool FollowsInTime(std::uint64_t timestamp) const {
     constexpr std::uint64_t kOver = kMaxTimestamp - traceevent::kMaxEventTimestamp;
     return static_cast<std::int64_t>((timestamp - previous_.timestamp) | timestamp |

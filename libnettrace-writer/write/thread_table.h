@@ -18,7 +18,7 @@ namespace nettrace::internal {
 struct Thread {
   ThreadIndex index = kNoThread;
   std::optional<std::uint64_t> os_thread_id;
-  std::uint64_t lost = 0;  // events lost since its last event and since the last sequence point
+  std::uint64_t lost = 0;  // events lost after both its last event and the last sequence point
   bool captures = false;   // true after its first event or loss
   bool apart = false;      // true if Writer::CountApart was called for it
   EventBlock block;

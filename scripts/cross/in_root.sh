@@ -38,7 +38,7 @@ shift
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/nettraced
 packages=g++-$compiler,libc6-dev:$arch,libstdc++-12-dev:$arch,libgtest-dev:$arch,ccache,qemu-user,unzip
-# The name changes with the list of packages, so that a new root is made.
+# The name contains a hash of the list of packages, so that a change of the list leads to a new root.
 root=$cache/root-$arch-$({ echo "$packages"; sed "/^$/q" "$repository/debian/control"; } | sha256sum | cut -c1-12)
 
 # The lock lets one run make the root while other runs wait.
@@ -52,10 +52,10 @@ if [ ! -d "$root" ]; then
   rm -rf --one-file-system "$cache/root-$arch-"*
   # Security and other updates are left out: some architectures do not have them, and a library must have the same
   # version for both architectures.
-  # shellcheck disable=SC2016  # apt's.
+  # shellcheck disable=SC2016  # apt replaces $(REPO_URI).
   mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 'Component: main' | sort -u | head -n 1)
   # apt runs inside the root, by chroot. From outside it would call this machine's dpkg.
-  # shellcheck disable=SC2016  # $1 is mmdebstrap's: the root.
+  # shellcheck disable=SC2016  # mmdebstrap sets $1 to the root.
   mmdebstrap --variant=minbase --architectures="amd64,$arch" --dpkgopt=force-unsafe-io \
     --aptopt='APT::Install-Recommends "false"' \
     --include="$packages" \
@@ -72,7 +72,7 @@ fi
 flock --shared 9
 
 # Only the command sees these mounts; they are removed when it ends.
-# shellcheck disable=SC2016  # The inner shell's.
+# shellcheck disable=SC2016  # The inner shell expands the variables.
 exec unshare --mount --propagation private bash -euc '
   root=$1 folder=$2 compiler_cache=$3 repository=$4 shared=$5
   shift 5

@@ -133,14 +133,14 @@ GCC_COMPILER = ("ccache gcc", "ccache g++")
 CLANG_COMPILER = ("ccache clang-14", "ccache clang++-14")
 
 # Optimization takes a third of the compile time at level 1 and half of it at level 2. Level 1 is enough for the programs
-# that also run in the VM, where instructions are emulated. b_lundef: with clang, the sanitizers' symbols are in the
-# program, not in the libraries that it links.
+# that also run in the VM, where instructions are emulated. b_lundef=false permits undefined symbols in
+# libraries: with clang, only the program has the symbols of the sanitizers.
 GCC = Configuration("gcc", GCC_COMPILER, "-Doptimization=1")
 ASAN = Configuration("asan", CLANG_COMPILER, "-Dfuzzers=true", "-Doptimization=0", "-Db_sanitize=address,undefined",
                      "-Db_lundef=false")
 TSAN = Configuration("tsan", CLANG_COMPILER, "-Doptimization=0", "-Db_sanitize=thread", "-Db_lundef=false")
 # For measurements: optimized as in Debian's packages.
 BENCH = Configuration("bench", GCC_COMPILER, "-Doptimization=2")
-# This folder is only configured, for the commands that compile each source by itself.
+# This folder gives the commands that compile each source by itself. Only generated headers are made in it.
 LINT = Configuration("lint", CLANG_COMPILER, "-Dfuzzers=true", "-Dunity=off")
 CROSS = {architecture: _cross(architecture) for architecture in ("arm64", "s390x", "i386")}

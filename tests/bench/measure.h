@@ -22,10 +22,11 @@ struct Options {
 };
 Options ParseOptions(int argc, char** argv);
 
-// Prints one result, as a line of a table or of JSON. A `floor` of 0 means that there is none.
+// Prints results, each as a line of a table or of JSON.
 class Reporter {
  public:
   Reporter(std::string bench, bool json) : bench_(std::move(bench)), json_(json) {}
+  // `floor` is the lower bound of `value`, in the same unit; 0 if there is none.
   void Report(const std::string& name, const char* unit, double value, double floor) const;
 
  private:

@@ -13,7 +13,7 @@ import reader
 START, STOP = 1, 2
 # Pairs in the generated file: three requests, three calls of a backend within them, three rounds.
 GENERATED_PAIRS = 9
-# TraceEvent's times are multiples of 100 ns; a duration has the errors of two times.
+# TraceEvent rounds times to multiples of 100 ns, and a duration has the errors of its two times.
 CLOCK_ERROR_MS = 0.0003
 
 

@@ -67,7 +67,7 @@ class ComparisonTest(unittest.TestCase):
     def test_singles_may_be_shown_as_doubles(self):
         ours, theirs = changed(OURS, payload={"x": 2.6049651e+16}), changed(THEIRS, payload={"x": 26049650960105470})
         self.assertEqual(compare([ours], [theirs]).differences, [])
-        theirs = changed(THEIRS, payload={"x": 26049648812621824})  # The next lower single.
+        theirs = changed(THEIRS, payload={"x": 26049648812621824})  # The next lower number of single precision.
         self.assertEqual(compare([ours], [theirs]).count, 1)
 
     def test_values_missing_in_the_file_may_be_shown(self):

@@ -78,7 +78,8 @@ def _value(bt2, field):
 
 
 def _labels(field):
-    # babeltrace2 2.0.4's own list of labels is empty if a number without a name comes before all numbers that have one.
+    # Does not use field.labels: in babeltrace2 2.0.4, it is empty if a number without a name comes before all numbers
+    # that have a name.
     return tuple(label for label, mapping in field.cls.items()
                  if any(part.lower <= int(field) <= part.upper for part in mapping.ranges))
 
@@ -106,7 +107,7 @@ class Comparison:
         times = [event["time"] for event in trace.events]
         self._same("times of events in ascending order", sorted(times), times)
         self._same("events lost", lost, sum(count for _, _, count in trace.discarded))
-        # The order of events with the same time on different CPUs is undefined.
+        # Sorts both lists, because events with the same time on different CPUs may be in any order.
         ours = sorted((_expected(event, self.is_ctf2) for event in dumped), key=_sort_key)
         theirs = sorted(trace.events, key=_sort_key)
         for number, (one, other) in enumerate(zip(ours, theirs), 1):

@@ -18,7 +18,9 @@ import reader
 TOOL, VERSION = "dotnet-trace", "10.0.750501"
 PROVIDERS = (recorded.PROVIDER, recorded.DESCRIBED, recorded.RUNTIME)
 SESSION_KEYWORDS = 0xF << 44  # keywords that EventSource adds for its sessions
-MAX_DIFFERENCE = 1_000_000_000  # ns between the two times of an event: a thread may be interrupted between them
+# Maximum difference, in ns, of the times of an event in the two files. The runtime writes the event to one file after
+# the other, and its thread may be interrupted between the two writes.
+MAX_DIFFERENCE = 1_000_000_000
 
 
 def wait_until(is_true, what):

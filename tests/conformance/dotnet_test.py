@@ -104,7 +104,7 @@ def check(args, command, file):
         return view(command, output)
 
     texts = differences(f"{file.name}, repaired", original, rewritten("repair", file))
-    # All events are later than this time.
+    # All events are later than this time, so the cut must have all of them.
     texts += differences(f"{file.name}, cut", original, rewritten("cut", "--since", "1990-01-01T00:00:00Z", file))
     texts += check_middle(args, command, file, original)
     # The file is merged with itself, so every event must be shown twice, with the same stacks.

@@ -71,7 +71,8 @@ def check_random(args):
 
 def check_losses(args):
     """Checks the times and the number of events of each loss in both versions of CTF."""
-    # The times of the sequence points and events in the generator's file.
+    # Each loss with its begin, its end, and the number of events. The times are those of sequence points and events in
+    # the generator's file.
     start = ctf.nanoseconds("2026-11-21T12:30:45.678Z")
     wanted = [(start + 10, start + 10, 5), (start + 10, start + 20, 3), (start + 20, start + 30, 4),
               (start + 30, start + 30, 10), (start + 30, start + 30, 100), (start + 30, start + 40, 7)]
@@ -115,8 +116,8 @@ def check_recorded(args):
         print("kernel tracepoints are not recorded: that needs root and tracefs")
         return True
     files = [args.out / "kernel.nettrace", args.out / "small-ring.nettrace"]
-    # The second recording has the tracepoints with tens of thousands of events. Its small ring loses most of them, because
-    # babeltrace2's module would read all of them too slowly.
+    # The second recording has the tracepoints with tens of thousands of events. It uses a small ring, which loses most
+    # events, because babeltrace2's module takes too long to read all of them.
     many = {"raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "kmem:kmalloc"}
     tracepoints = [[name for name in recorded_test.KERNEL_TRACEPOINTS if name not in many], sorted(many)]
     load_command = [sys.executable, workload.__file__, args.out, args.out / "times"]

@@ -12,7 +12,7 @@ import check_files
 import comparison
 import reader
 
-# Each file, with its quirks. TraceEvent must show each of them, and no others.
+# Each file, with its quirks. TraceEvent must show each of these quirks, and no others.
 FILES = {"types": (), "quirks": ("latin1", "nul"), "labels": ("label",), "activities": (),
          "activity-paths": (), "names": (), "intervals": (), "lost": (), "account": (), "empty": (),
          "repaired": (), "sections": (), "sections-0": (), "sections-1": (), "sections-2": ()}

@@ -14,7 +14,8 @@ import ctf
 
 FILES = ("types", "quirks", "labels", "names", "intervals", "lost", "account", "empty", "sections")
 SEEDS = range(1, 4)
-# Properties of an event that must be equal. Before and after, they may be in the metadata row or in a label.
+# Properties of an event that must be the same before the export and after the import. They may be in the metadata row
+# before, and in a label after.
 SAME = ("time", "cpu", "level", "keywords", "opcode", "version", "pid", "tid", "thread", "activityId", "relatedActivityId",
         "stack")
 
@@ -81,7 +82,7 @@ def exported(args, file):
 
 
 def dump(args, file):
-    # The order of events with the same time on different CPUs is undefined.
+    # Sorts the events, because events with the same time on different CPUs may be in any order.
     return sorted(commands.dump(args.nettrace, file, "--raw", "--processes", "--account"), key=sort_key)
 
 
@@ -147,7 +148,7 @@ def check_perf(args):
     shown = [(message.default_clock_snapshot.ns_from_origin, int(message.event.packet.context_field["cpu_id"]),
               int(message.event.payload_field["perf_tid"]), len(message.event.payload_field))
              for message in bt2.TraceCollectionMessageIterator(str(folder)) if type(message) is bt2._EventMessageConst]
-    # perf writes -1 as the tid of a thread that has ended.
+    # perf writes -1 as the tid of a thread that has ended; the import gives such an event no tid.
     found = [(ctf.nanoseconds(event["time"]), event["cpu"], -1 if event["tid"] is None else event["tid"], len(event["payload"]))
              for event in dump(args, imported(args, folder))]
     # perf's payload also has pid, tid, the call chain and its length, which the import does not keep as fields.

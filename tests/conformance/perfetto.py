@@ -107,7 +107,7 @@ def compare(nettrace, file, folder):
     """Exports the file to both formats in `folder`. Returns the number of its events, and the differences of each format."""
     program = find()
     dumped = subprocess.run([nettrace, "dump", "--json", *OPTIONS, file], check=True, stdout=subprocess.PIPE).stdout
-    # Perfetto shows events in the order of time. Its sort is stable.
+    # Perfetto sorts events by time, and keeps the order of events with the same time.
     events = [dict(_until_nul(exports.load(line))) for line in dumped.splitlines()]
     for event in events:
         event["ns"] = ctf.nanoseconds(event["time"])

@@ -15,7 +15,7 @@ from support import script
 import reader
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-# TraceEvent's rounding of times, plus the possible difference of the two clocks when the recorder reads them. In ns.
+# Maximum error of a time in ns: TraceEvent rounds times, and the recorder reads the two clocks one after the other.
 CLOCK_ERROR = 2_000_000
 
 

@@ -22,8 +22,8 @@ import check_files
 import comparison
 import reader
 
-# Hazards that verify reports in random files rightly: non-ASCII text in an array of UTF-8 code units, objects without
-# fields, and opcodes in labels.
+# Quirks of TraceEvent that random files have: non-ASCII text in an array of UTF-8 code units, objects without fields,
+# and opcodes in labels.
 ALLOWED = ("latin1", "empty", "label")
 
 
@@ -58,7 +58,7 @@ def check_seed(args, seed, views):
     if views:
         theirs = comparison.Comparison(ALLOWED)
         theirs.files(expected, *views[0], totals["lost"])
-        # The expected events do not say which opcodes are labels.
+        # Compares with the events of dump, because the expected events do not state which opcodes are in labels.
         theirs.files(events, *views[1], totals["lost"], log=True)
         texts += [f"TraceEvent: {text}" for text in theirs.differences]
     return texts, len(expected)

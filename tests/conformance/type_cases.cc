@@ -47,7 +47,7 @@ TypeCase One(std::string name, Type type, P payload, const std::string& json) {
           "{\"a\":" + json + ",\"z\":" + std::to_string(kSentinel) + "}"};
 }
 
-// Returns a case with these fields after one of variable size.
+// Returns a case whose fields come after a field of variable size, so that their place varies.
 TypeCase Behind(std::string name, Type type, const P& payload, const std::string& json) {
   P all;
   all.ZeroTerminated(u"front");

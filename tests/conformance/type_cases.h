@@ -1,5 +1,5 @@
-// One case for each type that a field can have, alone and within the others, with its bytes written
-// by hand and the value that every reader must show.
+// Cases of each type that a field can have, alone and within other types. Each case has the bytes,
+// written by hand, and the value that every reader must show.
 #ifndef TESTS_CONFORMANCE_TYPE_CASES_H_
 #define TESTS_CONFORMANCE_TYPE_CASES_H_
 

@@ -52,7 +52,7 @@ def send(**fields):
         with open(memory, "wb") as file:
             file.write(data)
             file.flush()
-            # journald accepts only a file that cannot change.
+            # journald accepts only a file that is sealed against changes.
             f_add_seals, seals = 1033, 0xF
             ctypes.CDLL(None).fcntl(memory, f_add_seals, seals)
             sender.connect(SOCKET)
@@ -193,7 +193,8 @@ class JournalTest(unittest.TestCase):
         others = sum(1 for event in self.entries() if event["payload"]["identifier"] == "systemd-journald")
         lost = self.summary["lost"]
         self.assertGreater(lost, 0)
-        # journald also writes an entry when it deletes files. This entry is in `others`, or is lost.
+        # The test has sent `total` + 1 entries. journald adds entries when it deletes files; some of them may be among
+        # the lost entries.
         self.assertGreaterEqual(self.summary["events"] - others + lost, total + 1)
         self.assertLessEqual(self.summary["events"] - others + lost, total + 50)
         self.assertIn("of tracepoint journal:deleted", self.said)

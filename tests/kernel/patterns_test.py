@@ -126,8 +126,8 @@ class PatternsTest(unittest.TestCase):
         self.assertFalse(self.file.exists())
 
     def test_records_skipped_tracepoints_when_descriptors_become_free(self):
-        # The recorder's limit is raised while it runs. With that limit, there are descriptors for half of the
-        # tracepoints, besides those that the recorder has open and reserves.
+        # The first limit of open files is sufficient for half of the tracepoints, besides the descriptors that the
+        # recorder has open or reserves. The test raises the limit while the recorder runs.
         cpus = os.cpu_count()
         limit = (13 + 2 * cpus + len(there_are("sched")) * cpus // 2) * 4 // 3
         if subprocess.run(["prlimit", f"--nofile={limit}", "prlimit", "--nofile=4096:4096", "true"],
@@ -180,7 +180,8 @@ class PatternsTest(unittest.TestCase):
             self.skipTest("this kernel has no uprobe events")
         cat = os.path.realpath("/bin/cat")
         group = f"nettraced_gone_{os.getpid()}"
-        # Each second, the recorder searches for new tracepoints and finds some of these, which exist for a moment only.
+        # Each second, the recorder searches for new tracepoints. It finds some tracepoints of this load, although each
+        # exists only briefly.
         make = f"for i in $(seq 20); do echo 'p:{group}/e'$i' {cat}:{entry_point(cat):#x}'; done >> {control} 2>/dev/null"
         remove = f"for i in $(seq 20); do echo '-:{group}/e'$i; done >> {control} 2>/dev/null"
         load = f"for round in $(seq 20); do {make}; {remove}; done; true"

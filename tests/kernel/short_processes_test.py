@@ -19,7 +19,7 @@ PROGRAMS = 4
 FLAGS = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
 
 # Uses the CPU for 4 ms, prints its process id, its number, and when it began and ended, and executes its arguments.
-# Functions of the programs have the same addresses, so a sample with the mappings of another program has a wrong name.
+# Functions of the programs have the same addresses, so a sample with the mappings of another program gets a wrong name.
 SOURCE = r"""
 #include <stdio.h>
 #include <time.h>

@@ -390,7 +390,7 @@ class SymbolsTest(unittest.TestCase):
         with self.symbolize_by(send) as process:
             self.assertTrue(asked.wait(30))
             process.send_signal(signal.SIGINT)
-            # A request may take a minute.
+            # Without the signal, the request would take a minute.
             process.communicate(timeout=20)
         self.assertNotEqual(process.returncode, 0)
         self.assertFalse((self.folder / "named.nettrace").exists())

@@ -1,5 +1,5 @@
-// Tests that a tracepoint that another process removes while it is opened is reported as removed,
-// not with the error of the system call that failed because of this.
+// Tests a tracepoint that another process removes while the capture opens it. The capture must
+// report that it was removed, not the error of the system call that failed because of this.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ class AttachmentsTest : public ::testing::Test {
     exists_ = false;
   }
 
-  // Writes a command for the kernel, which must be the text of one write.
+  // Passes a command to the kernel, which reads it from a single write().
   void Write(const std::string& command) {
     const base::UniqueFd file(open(control_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
     EXPECT_EQ(write(file.get(), command.data(), command.size()),

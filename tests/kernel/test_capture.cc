@@ -63,8 +63,8 @@ class Load {
   std::vector<std::thread> threads_;
 };
 
-// Returns a process that calls the traced system call until it is killed, with this pid if it is
-// not 0; -1 if that is not possible.
+// Starts a process that calls the traced system call until it is killed. If `pid` is not 0, the
+// process gets this id. Returns its id, or -1 if the process could not be created.
 pid_t StartCaller(pid_t pid = 0) {
   clone_args arguments = {};
   arguments.exit_signal = SIGCHLD;
@@ -101,7 +101,7 @@ class CaptureTest : public ::testing::Test {
     SessionOptions session;
   };
 
-  // Records kTracepoint while `threads` threads call it `calls` times each.
+  // Records kTracepoint while each of `threads` threads makes the traced call `calls` times.
   SessionSummary Record(const CaptureOptions& options, SessionOptions session_options, int threads,
                         int calls) {
     Open(options);
@@ -169,8 +169,8 @@ class CaptureTest : public ::testing::Test {
     EXPECT_TRUE(reader->status().ok()) << reader->status();
   }
 
-  // Expects that the file's account, its numbers and the summary have the same losses, at each
-  // sequence point. A file that ends at a sequence point must be consistent, too.
+  // Expects the same losses in the file's account, in the gaps of its sequence numbers, and in the
+  // summary. Account and gaps must agree at each sequence point, because a file may end there.
   static void CheckAccount(const tests::FileInMemory& file, const SessionSummary& summary) {
     const auto reader = file.Read();
     ASSERT_NE(reader, nullptr);
@@ -245,8 +245,8 @@ TEST_F(CaptureTest, EventsAndLostAreTheHitsWhereTheRingsAreTooSmall) {
   EXPECT_GE(*summary.hits, 400'000u);
 }
 
-// The number of events and losses in the files of a session, one for each section: for each CPU,
-// and in total.
+// Counts the events and losses in the files of a session, for each CPU and in total. Each section
+// of the session is one file.
 struct Continuity {
   struct Counts {
     std::uint64_t events = 0;
@@ -407,7 +407,7 @@ TEST_F(CaptureTest, IntervalsHaveNoMoreThanReadersCanHold) {
   SessionOptions session;
   options.ring_size = 16 << 20;
   const SessionSummary summary = Record(options, session, 2, 400'000);
-  // On a busy machine, some may be lost.
+  // On a busy machine, some events may be lost.
   EXPECT_GE(summary.events + summary.lost, 800'000u);
   EXPECT_GE(summary.sequence_points, summary.events / TraceWriter::kEventsPerInterval);
   EXPECT_LE(most_events_, TraceWriter::kEventsPerInterval);
@@ -460,7 +460,8 @@ TEST_F(CaptureTest, UnknownTracepointIsNamed) {
   EXPECT_FALSE(file.made());
 }
 
-// An announcement may be wrong: a CPU that is still online keeps its events.
+// The test makes the kernel announce that CPU 0 went offline or came online, although the CPU stays
+// online. The capture must keep its perf events.
 TEST_F(CaptureTest, AnnouncementOfACpuThatWasThereChangesNothing) {
   const base::UniqueFd announce(open("/sys/devices/system/cpu/cpu0/uevent", O_WRONLY | O_CLOEXEC));
   if (!announce.valid()) GTEST_SKIP() << "writing to cpu0/uevent: " << strerror(errno);
@@ -622,7 +623,8 @@ TEST_F(CaptureTest, CaptureWhoseOnlySessionHasFailedSleeps) {
   EXPECT_FALSE(capture_->StopSession(session).status.ok());
 }
 
-// A tracepoint that no session uses any more is attached again for the next session.
+// Between the sessions, no session uses the tracepoint. The next session attaches it again, so its
+// count of hits begins at 0.
 TEST_F(CaptureTest, ConsecutiveSessionsCountSeparateHits) {
   CaptureOptions options;
   options.ring_size = 16 << 20;
@@ -640,7 +642,8 @@ TEST_F(CaptureTest, ConsecutiveSessionsCountSeparateHits) {
   }
 }
 
-// Events are opened by process id when a tracepoint is attached, and when a CPU comes online.
+// A capture opens perf events by process id. When it attaches a tracepoint, the target may have
+// ended, and another process may have its id.
 TEST_F(CaptureTest, ReusedPidOfATargetIsNotATarget) {
   for (const bool as_thread : {false, true}) {
     const pid_t target = StartCaller();

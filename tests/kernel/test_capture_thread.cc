@@ -19,7 +19,8 @@ TEST(CaptureThreadTest, DestroysWorkBeforeTheNextWork) {
   // Joins the thread before the variables above are destroyed.
   const auto capture = CaptureThread::Start({});
   if (!capture.ok()) GTEST_SKIP() << capture.status().message();
-  // All work is posted before the first ends, so that the thread does it in one round.
+  // The first function waits until all functions are posted. The thread therefore takes the second
+  // and the third one from its queue together.
   (*capture)->Post([wait = is_posted.get_future().share()](collector::Capture&) { wait.wait(); });
   (*capture)->Post([held, &was_done](collector::Capture&) { was_done = true; });
   held.reset();

@@ -22,7 +22,7 @@ check() {
 
 mkdir "$work/pkg-config"
 cd "$work/pkg-config"
-# The output of pkg-config is several words.
+# The output of pkg-config must be split into words.
 # shellcheck disable=SC2046
 {
   gcc -std=c11 "$examples/c_service.c" $(pkg-config --cflags --libs eventheader) -o service_c

@@ -104,7 +104,7 @@ class PackagesTest(unittest.TestCase):
             self.assertRegex(done.stdout, r"^SKIP: .+\n\Z")
 
     def test_two_builds_are_the_same(self):
-        # Without ccache, which would give the second build the objects of the first.
+        # Builds without ccache, so that the second build does not get the object files of the first one.
         with tempfile.TemporaryDirectory(prefix="packages-") as folder:
             again = roots.build_packages(folder, environment={
                 "CCACHE_DISABLE": "1", "TZ": "Pacific/Chatham", "LC_ALL": "C", "HOME": folder})

@@ -53,7 +53,7 @@ def test_text_without_python_is_the_usage_of_run(checkout, arguments):
 
 @pytest.mark.parametrize("script", ["bench.py", "docs.py", "test.py", "vm.py"])
 def test_help_needs_the_standard_library_alone(script):
-    # -S leaves out the folder of Debian's packages.
+    # With -S, Python does not find the modules of Debian's packages, which the help must not need.
     done = subprocess.run(["/usr/bin/python3", "-S", REPOSITORY / "scripts" / script, "--help"],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -61,7 +61,7 @@ def test_help_needs_the_standard_library_alone(script):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_installs_what_it_needs(checkout, command):
-    # --help after "--" belongs to the command in the VM.
+    # A --help after "--" is an argument of the command in the VM, so the packages must be installed.
     done = checkout.run(command, *(["--", "true", "--help"] if command == "vm" else []))
     assert done.returncode == 1
     assert checkout.installed.exists()

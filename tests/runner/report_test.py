@@ -56,7 +56,7 @@ SCRIPTS = {
     "gtest crashes after its report": gtest(ONE, then="kill -ABRT $$"),
     "gtest hangs after its report": gtest(ONE, then="sleep 60"),
 }
-# Each script has a separate suite, because Meson runs nothing after it.
+# Each script has a separate suite, because Meson runs no further test of a suite after such a script.
 BREAKERS = {
     "missing": "#!/no/such/interpreter",
     "gtest half a report": 'echo "<testsuites>" >"${1#--gtest_output=xml:}"; kill -KILL $$',

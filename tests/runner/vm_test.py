@@ -54,8 +54,8 @@ class Vm(unittest.TestCase):
         self.assertIn(f"did not end within {limit} s".encode(), stderr)
 
     def test_icount_counts_the_same_each_time_and_a_panic_is_125_with_the_output_and_the_console(self):
-        # Clock readings around a loop that does the same each time. The first iteration, which fills caches, is left
-        # out.
+        # Measures a loop three times by the clock, which must count nearly the same instructions each time. The first
+        # result is ignored, because that loop fills caches.
         status, stdout, stderr, _ = vm("--icount", script="""
             for i in 1 2 3; do
               begin=${EPOCHREALTIME/./}; for ((n = 0; n < 2000; n++)); do :; done; echo $((${EPOCHREALTIME/./} - begin))

@@ -9,11 +9,11 @@
 //
 // For each thread, these must be true:
 // - The number of an event is that of the previous event, plus 1, plus the losses that the file
-//   implies between the two. For a reader, these are gaps in the sequence numbers.
+//   implies between the two, by gaps in the sequence numbers.
 // - Times do not decrease.
-// - The EventsLost events of the account are the same losses, in the same order. The gaps of an
-//   EventsLost event begin at From or later and before Until. It ends with its last gap: Until is
-//   not after the next event.
+// - The EventsLost events of the account state the same losses, in the same order. Each gap of an
+//   EventsLost event begins at From or later, and before Until. Until is not after the event that
+//   follows the last of these gaps.
 #include <cinttypes>
 #include <cstddef>
 #include <cstdint>
@@ -80,7 +80,8 @@ class FieldVisitor : public nettrace::PayloadVisitor {
 struct Gap {
   // Time of the event before the gap; none if the thread has no event before it.
   std::optional<std::int64_t> previous;
-  // Time of the event after the gap; none if a row of the recorder follows.
+  // Time of the event after the gap; none if the gap is followed by an event of the account, a
+  // sequence point, or the removal of the thread.
   std::optional<std::int64_t> next;
   std::uint64_t count = 0;
 };
@@ -180,7 +181,8 @@ class RingChecker {
     ThreadState* const state = Find(event.capture_thread_index, *event.capture_thread);
     const bool is_account = trace::IsAccount(event);
     if (state != nullptr) {
-      // An account event in the numbers of the thread may have the time of the event before it.
+      // If an account event follows the losses, the time after the gap is unknown: the event may
+      // have the time of the last event before the losses.
       if (event.lost_before != 0) {
         Lose(state, event.lost_before, is_account ? std::nullopt : std::optional(event.timestamp));
       }
@@ -218,7 +220,8 @@ class RingChecker {
     ++state->shown;
   }
 
-  // Adds losses after the last event of the thread. `ticks` is the time of the next one.
+  // Adds losses after the last event of the thread. `ticks` is the time of the next event, if the
+  // service wrote it.
   void Lose(ThreadState* state, std::uint64_t count, std::optional<std::uint64_t> ticks) {
     state->next += count;
     state->lost += count;
@@ -247,7 +250,9 @@ class RingChecker {
         const Gap gap = gaps.front();
         gaps.pop_front();
         left -= gap.count;
-        // The collector may notice the last losses before the next event comes.
+        // Gaps before the last one are followed by an event that is not after Until. The event
+        // after the last gap may be later, because the collector may notice the losses before the
+        // service writes that event.
         const bool is_before =
             left != 0 ? !gap.next || *gap.next <= until : !gap.next || until <= *gap.next;
         const std::int64_t previous = gap.previous.value_or(since);

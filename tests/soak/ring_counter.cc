@@ -2,7 +2,7 @@
 //   ring_counter FILE...
 // Prints a JSON object on one line: {"threads": [[service, thread, shown, twice, next], ...],
 // "lost"}. `shown` is the number of different events of the thread, `twice` the number of events
-// that an earlier event repeats, `next` the number after the highest one. `lost` is the number of
+// that repeat an earlier event, `next` the number after the highest one. `lost` is the number of
 // losses that the files show for all threads.
 #include <algorithm>
 #include <cinttypes>

@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   }
   while (!number.enabled()) usleep(100);
   if (ends) {
-    // Waits until the collector has permitted the whole ring.
+    // Waits until the collector has answered. From then on, the service may use the whole ring.
     while (eh::DescribeTransport(nullptr, 0) != eh::TransportState::kRingConnected) usleep(100);
     std::puts("ready");
     std::fflush(stdout);

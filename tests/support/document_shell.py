@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 TIMEOUT = 1200
-# Commands in the foreground that run until they get SIGINT, as from a user.
+# Commands in the foreground that run until the user presses Ctrl-C. The shell runs them by endless(), see START.
 ENDLESS = re.compile(r"^(?=nettrace record (?!.*(--duration| -- ))|nettrace ship (?!.*--once)|eventheader (watch|register --hold)|nettrace ctl tail)(?!.* &( |$))", re.MULTILINE)
 # Lines that depend on the machine and its load. They are not compared.
 INCIDENTAL = re.compile(r"^( +\d+ events? arrived late; |nettrace record: .*: services use shared memory, and connect to |"

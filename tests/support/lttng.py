@@ -8,7 +8,7 @@ import subprocess
 import time
 
 NOBODY = 65534
-SECONDS = 60  # time limit of one command of lttng, which normally takes none
+SECONDS = 60  # time limit of one command of lttng, which normally takes less than a second
 
 
 class Daemon:
@@ -43,7 +43,7 @@ class Daemon:
                                 **{"stdin": subprocess.DEVNULL, **options})
 
     def _end(self):
-        # On SIGTERM, the daemon ends its consumers. The remaining processes of its process session are killed.
+        # On SIGTERM, the daemon ends its consumers. Then kills the remaining processes of the daemon's process group.
         self._process.terminate()
         try:
             self._process.wait(SECONDS)

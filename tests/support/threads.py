@@ -36,7 +36,7 @@ def stopped(pid, name):
     try:
         yield
     finally:
-        # If the process was killed, its thread must be waited for here, or the process remains.
+        # If the process was killed, its thread must be waited for here, or the process remains a zombie.
         with contextlib.suppress(ProcessLookupError):
             _ptrace(_DETACH, tid)
         with contextlib.suppress(ChildProcessError):

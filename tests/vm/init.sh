@@ -1,7 +1,8 @@
 #!/bin/bash
-# Process 1 of the test VM, started by scripts/vm.py with a folder of the host. Lays a writable overlay in memory over
-# that folder, which is the host's read-only root or a tree within it, mounts the file systems of a Linux system, runs
-# one command, and leaves its output and exit status in the folder that the host shares under the tag "control":
+# Process 1 of the test VM. scripts/vm.py boots the VM and passes FOLDER: the host's root, or a folder within it. This
+# script lays a writable overlay in memory over the read-only FOLDER, and mounts the file systems of a Linux system. It
+# runs one command, and leaves its output and exit status in the folder that the host shares under the tag "control".
+# The files in the shared folder:
 #   argv, env  (from the host) NUL-terminated strings     cwd  (from the host) a folder
 #   tty  (from the host, if there) use /dev/hvc0, with these rows and columns
 #   systemd  (from the host, if there) systemd boots and starts this script again, which runs the command

@@ -11,11 +11,13 @@ namespace base {
 
 // Locks the whole file against other writers until all copies of this descriptor are closed.
 // Returns false if another open file description has the lock. Also returns false if, in each of
-// 100 attempts, another process took the lock and released it again. Uses F_OFD_SETLK, because its
-// write lock needs a descriptor that can write; flock would also let readers lock the file.
+// 100 attempts, another process took the lock and released it again. Uses F_OFD_SETLK, whose write
+// lock needs a descriptor that can write. With flock, a process that may only read the file could
+// lock it.
 //
 // Returns true without a lock in three cases:
-//  - A process that may only read the file has a read lock. No writer can have a lock then.
+//  - Another process has a read lock, for which permission to read the file is sufficient. No
+//    writer can have a lock at the same time.
 //  - The file system has no locks.
 //  - `fd` can only read, and no writer has the lock.
 inline bool ClaimFile(int fd) {
@@ -34,7 +36,7 @@ inline bool ClaimFile(int fd) {
     if (fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_RDLCK) return true;
     if (lock.l_type == F_WRLCK) return false;
     if (is_readable_only) return true;
-    // Tries again, because the other lock was released between the two calls of fcntl.
+    // Tries again: another process had the lock at F_OFD_SETLK, and no process at F_OFD_GETLK.
   }
   return false;
 }

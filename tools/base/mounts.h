@@ -16,8 +16,8 @@ inline constexpr std::size_t kMaxMountinfo = std::size_t{16} << 20;
 // A line of /proc/PID/mountinfo.
 struct Mount {
   std::uint64_t id = 0;
-  std::uint64_t device = 0;  // of the file system, as makedev(3) makes it
-  std::string type;          // of the file system, such as "ext4" or "fuse.sshfs"
+  std::uint64_t device = 0;  // device number of the file system, in the form of makedev(3)
+  std::string type;          // type of the file system, such as "ext4" or "fuse.sshfs"
 };
 
 // Parses the text of /proc/PID/mountinfo. Skips malformed lines.

@@ -78,10 +78,11 @@ bool PromptFiles::IsPrompt(int fd, std::uint32_t pid) {
   if (!id) return false;
   pollfd changes = {changes_.get(), POLLPRI, 0};
   if (!changes_.valid() || poll(&changes, 1, 0) != 0) LoadMounts();
-  // While the file is open, its mount exists, and no other mount gets this id.
+  // While `fd` is open, its mount keeps its id, so `id` names the same mount in mounts_.
   constexpr std::string_view kFuse = "fuse";
   if (const Mount* const mount = FindMount(mounts_, *id)) return !mount->type.starts_with(kFuse);
-  // This process cannot run without its root.
+  // After chroot(2), the mount of this process's root may not be in mounts_. Its type is not
+  // checked, because this process accesses the mount anyway.
   if (id == root_) return true;
   if (pid == 0) return false;
   const std::vector<Mount> mounts = ReadMounts(absl::StrCat("/proc/", pid, "/mountinfo"));

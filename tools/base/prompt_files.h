@@ -13,22 +13,25 @@
 
 namespace base {
 
-// Knows which file systems answer without a process of a user. Any user can provide a file system
-// by FUSE, and let each access wait until the user's process answers; not even SIGKILL ends this
-// wait. Therefore a file is accessed only after its mount is known: neither FUSE, nor an overlay in
-// another mount namespace, which may be above FUSE. Not thread-safe.
+// Finds out which file systems answer without waiting for a process of a user. Any user can provide
+// a file system by FUSE, and let each access wait until the user's process answers; not even
+// SIGKILL ends this wait. Therefore a file is accessed only after its mount was found and checked.
+// Mounts of FUSE are refused. An overlay that only another mount namespace has is also refused,
+// because its layers may be on FUSE. Not thread-safe.
 class PromptFiles {
  public:
   PromptFiles();
 
-  // Returns whether the file system of an open file answers without a process of a user. Does not
-  // access the file system. If the mount is not in the mount namespace of this process, it is
-  // searched in that of the process `pid`; 0: it is not searched there.
+  // Returns whether the file system of an open file answers without waiting for a process of a
+  // user. Does not access the file system. Searches for the mount in the mount namespace of this
+  // process and then, unless `pid` is 0, in that of the process `pid`. Returns false if it does not
+  // find the mount.
   bool IsPrompt(int fd, std::uint32_t pid = 0);
 
   enum class LastLink { kFollow, kOpen };
-  // Opens an absolute path with O_PATH. Fails with FailedPrecondition if the path has a folder, a
-  // symbolic link or a file on a file system that may wait. Otherwise returns the error of open(2).
+  // Opens an absolute path with O_PATH. Fails with FailedPrecondition if a folder, symbolic link or
+  // file in the path is on a file system for which IsPrompt is false. Other errors are those of
+  // open(2).
   // If the last part of the path is a symbolic link, `last` determines whether the link itself is
   // opened. Follows at most 40 links, and at most 1,024 parts of paths. Errors do not contain the
   // path.
@@ -38,7 +41,7 @@ class PromptFiles {
   void LoadMounts();
 
   const UniqueFd changes_;     // reports changes of mounts_
-  std::vector<Mount> mounts_;  // those of this process
+  std::vector<Mount> mounts_;  // mounts of this process
   // Id of the mount of this process's root. After chroot(2), it may not be in mounts_.
   std::optional<std::uint64_t> root_;
 };

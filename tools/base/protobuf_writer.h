@@ -11,8 +11,8 @@
 namespace base {
 
 // Appends fields of messages to a string. `field` is the number of the field in its message, at
-// least 1. A value that equals the default of proto3 is written, too; the caller may omit its
-// field. Not thread-safe.
+// least 1. Also writes values that equal the defaults of proto3; callers may omit their fields. Not
+// thread-safe.
 class ProtobufWriter {
  public:
   // `out` must outlive this object.
@@ -46,8 +46,8 @@ class ProtobufWriter {
   void Double(std::uint32_t field, double value) {
     Fixed64(field, std::bit_cast<std::uint64_t>(value));
   }
-  // Writes a field of type string or bytes, or a field whose value is an encoded message. Readers
-  // refuse a string that is not UTF-8.
+  // Writes a field of type string or bytes, or a field whose value is an encoded message. Programs
+  // that decode the message refuse a string that is not UTF-8.
   void Bytes(std::uint32_t field, std::string_view bytes) {
     Tag(field, kLength);
     Varint(bytes.size());

@@ -138,9 +138,10 @@ std::string Texts(const std::vector<Word>& words, bool only_with_value = false) 
   return absl::StrJoin(texts, " ");
 }
 
-// Returns the branches of a case statement for bash and zsh. The branches match a command and the
-// word before the current word. If that word is an option, its branch sets `suggested` to its
-// values, in the form that `assigned` returns.
+// Returns the branches of a case statement for bash and zsh, one for each option that has values. A
+// branch matches the path of a command, followed by the option as the word before the current word.
+// It sets the shell variable `suggested` to the option's values, in the form that `assigned`
+// returns.
 std::string ValueCases(const std::vector<Command>& all, std::string (*assigned)(const Values&)) {
   std::string text;
   for (const Command& command : all) {
@@ -153,8 +154,9 @@ std::string ValueCases(const std::vector<Command>& all, std::string (*assigned)(
   return text;
 }
 
-// Returns the branches of a case statement for bash and zsh. Each branch extends the path of a
-// command in `at` by a subcommand.
+// Returns the branches of a case statement for bash and zsh, one for each subcommand. A branch
+// matches the path of a command, followed by the subcommand. It sets the shell variable `at` to the
+// path of the subcommand.
 std::string PathCases(const std::vector<Command>& all, const std::string& indent) {
   std::string text;
   for (const Command& command : all) {

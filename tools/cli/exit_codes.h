@@ -17,7 +17,7 @@ inline constexpr int kExitUsage = 2;
 // An input cannot be read at all.
 inline constexpr int kExitUnreadable = 2;
 // A selector, name or pattern matched nothing, or a given program has no events. Standard error
-// says which. The program did everything else that was requested.
+// names the argument. Everything else that was requested is done.
 inline constexpr int kExitUnmatched = 3;
 // The object to remove is in use; standard error names its users.
 inline constexpr int kExitInUse = 4;

@@ -39,8 +39,8 @@ bool IsStopRequested();
 
 // Returns a descriptor that is readable after a second request to end. Only SIGINT makes a second
 // request. The process should then not wait for anything; the next SIGINT ends it at once. A SIGINT
-// within 100 ms of the first request is part of that request: its sender may have sent it to the
-// process and to its group.
+// within 100 ms of the first request is part of that request: its sender may have sent one SIGINT
+// to the process and one to its process group.
 int HurryDescriptor();
 
 // A scope in which SIGINT, SIGTERM, SIGQUIT and SIGHUP have their default action, so that they end

@@ -49,7 +49,7 @@ struct SessionStatus {
   absl::Time error_time = absl::InfinitePast();
   // All counts are since the session started.
   std::uint64_t events = 0;
-  std::uint64_t lost = 0;     // events that the kernel or the output lost; see `losses`
+  std::uint64_t lost = 0;     // events lost in rings or by the output; see `losses`
   std::uint64_t dropped = 0;  // part of `lost` that the output lost
   // Events that waited for the output and were discarded when the session stopped. They are
   // included in `events`, not in `lost`.
@@ -80,14 +80,14 @@ struct SessionStatus {
   std::vector<std::string> stacks;  // selectors with stacks, each as "SELECTOR: PARTS"
   std::vector<std::string> dotnet;  // providers of .NET
   // Numbers of .NET processes since the session started. `dotnet_enabled` counts processes that
-  // enabled their events. `dotnet_not_enabled` counts processes that ended, or were given up,
-  // before they enabled their events. `dotnet_not_asked` counts processes that were not asked for
-  // events, because 1,024 others, or 768 others of the same user, ran.
+  // enabled their events. `dotnet_not_enabled` counts processes that have not, and are not expected
+  // to: they ended, or several attempts failed. `dotnet_not_asked` counts processes that were not
+  // asked for events, because 1,024 others, or 768 others of the same user, ran.
   std::uint64_t dotnet_enabled = 0;
   std::uint64_t dotnet_not_enabled = 0;
   std::uint64_t dotnet_not_asked = 0;
-  // At most kMaxDotnetShown .NET processes. Running processes come first, then those that ended
-  // last.
+  // At most kMaxDotnetShown .NET processes. Running processes come first, then ended processes, the
+  // latest first.
   std::vector<DotnetProcess> dotnet_processes;
 };
 
@@ -96,7 +96,7 @@ struct SessionStatus {
 struct ServiceStatus {
   struct Tracepoint {
     std::string name;
-    std::vector<std::string> sessions;  // names of the sessions that have it enabled
+    std::vector<std::string> sessions;  // names of the sessions that record the tracepoint
   };
   struct Loss {
     std::string reason;  // "ringFull", "signalHandler", "tooManyThreads"

@@ -152,12 +152,13 @@ class CallFrames::Machine {
     }
   }
   void SetOffset(std::uint64_t number, std::int64_t factored, FrameRule::Kind kind) {
-    // The product may overflow in a malformed table.
+    // Multiplies unsigned numbers, because the product may overflow if the table is malformed.
     const std::uint64_t offset =
         static_cast<std::uint64_t>(factored) * static_cast<std::uint64_t>(common_.data_factor);
     Set(number, {kind, static_cast<std::int64_t>(offset)});
   }
-  // Executes an instruction whose upper two bits are 0. Returns false if it is not known.
+  // Executes an instruction whose upper two bits are 0. Returns false if it is not known or is
+  // malformed.
   bool Extended(std::uint8_t instruction, Cursor* cursor);
   void Advance(std::uint64_t delta) { at_ += delta * common_.code_factor; }
 
@@ -287,7 +288,7 @@ bool CallFrames::Machine::Extended(std::uint8_t instruction, Cursor* cursor) {
       number = cursor->ReadUnsigned();
       Set(number, {Kind::kValue, 0, cursor->ReadBytes(cursor->ReadUnsigned())});
       break;
-    case 0x2d:  // DW_CFA_AARCH64_negate_ra_state: the walker removes signatures from addresses
+    case 0x2d:  // DW_CFA_AARCH64_negate_ra_state: the caller removes signatures from addresses
       break;
     case 0x2e:  // DW_CFA_GNU_args_size
       cursor->ReadUnsigned();
@@ -338,7 +339,7 @@ std::optional<CallFrames::Common> CallFrames::ParseCommon(std::size_t at, std::s
       case 'S':
         common.is_signal = true;
         break;
-      case 'B':  // arm64: the return address is signed with the other key
+      case 'B':  // arm64: return addresses are signed with key B instead of key A
         break;
       default:
         return std::nullopt;
@@ -366,7 +367,7 @@ CallFrames CallFrames::Parse(std::vector<std::byte> table, std::uint64_t address
     Cursor cursor(frames.table_, begin, end);
     const auto back = cursor.Read<std::uint32_t>();
     if (!cursor.ok() || back == 0 || back > begin) continue;  // a CIE, or malformed
-    // The CIE is at the given distance before this field.
+    // In an FDE, this field is the distance in bytes from the start of its CIE to the field.
     const std::size_t common_at = begin - back;
     const auto [known, is_new] = commons.try_emplace(common_at);
     if (is_new) {

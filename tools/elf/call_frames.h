@@ -27,11 +27,11 @@ struct FrameRule {
   enum class Kind : std::uint8_t {
     kSame,        // the register has the caller's value
     kUndefined,   // the value is not known; for the return address: there is no caller
-    kOffset,      // in memory, at the address of the frame plus `offset`
-    kValOffset,   // the address of the frame plus `offset`
-    kRegister,    // in the register with the number `offset`
-    kExpression,  // in memory, at the address that the expression computes
-    kValue,       // the result of the expression
+    kOffset,      // the value is in memory, at the address of the frame plus `offset`
+    kValOffset,   // the value is the address of the frame plus `offset`
+    kRegister,    // the value is in the register with the number `offset`
+    kExpression,  // the value is in memory, at the address that the expression computes
+    kValue,       // the value is the result of the expression
   };
   Kind kind = Kind::kSame;
   std::int64_t offset = 0;
@@ -62,9 +62,10 @@ class CallFrames {
   // Stops at the first malformed entry; the entries before it can be used.
   static CallFrames Parse(std::vector<std::byte> table, std::uint64_t address);
 
-  // Returns the rules at a virtual address, as in the file's symbols. Returns no value if the table
-  // has no entry for it, or if the entry is malformed or has an instruction that is not known.
-  // `*budget` is the number of instructions that may be executed; those executed are subtracted.
+  // Returns the rules at a virtual address, as in the file's symbols. `*budget` is the number of
+  // instructions that may be executed; those executed are subtracted. Returns no value if the
+  // budget is used up, if the table has no entry for the address, or if the entry is malformed or
+  // has an unknown instruction.
   std::optional<FrameRules> Find(std::uint64_t address, std::size_t* budget) const;
 
   // Number of functions in the table.
@@ -102,10 +103,10 @@ class CallFrames {
 };
 
 // Computes the result of an expression of the table. `get(number)` returns the value of a register,
-// and `load(address)` the 8 bytes at an address; no value ends the computation. `start` is the
-// first value on the stack, if the rule defines one. `*budget` is the number of operations that may
-// be executed; those executed are subtracted. Returns no value if the expression is malformed or
-// has an operation that is not known.
+// and `load(address)` the 8 bytes at an address. `start` is the first value on the stack, if the
+// rule defines one. `*budget` is the number of operations that may be executed; those executed are
+// subtracted. Returns no value if the budget is used up, if `get` or `load` returns none, or if the
+// expression is malformed or has an unknown operation.
 std::optional<std::uint64_t> EvaluateExpression(
     std::span<const std::byte> expression, std::optional<std::uint64_t> start,
     absl::FunctionRef<std::optional<std::uint64_t>(std::uint64_t number)> get,

@@ -20,7 +20,7 @@ inline constexpr char kDebugFolder[] = "/usr/lib/debug";
 class DebugFiles {
  public:
   // `folders` are searched before kDebugFolder, and must have the same structure as kDebugFolder.
-  // Unless `prompt_files` is null, files are not read whose paths lead to a file system that may
+  // Unless `prompt_files` is null, does not read files whose paths lead to a file system that may
   // wait for a user's process. `prompt_files` must outlive this object.
   explicit DebugFiles(std::vector<std::string> folders, base::PromptFiles* prompt_files = nullptr);
 

@@ -32,8 +32,8 @@ constexpr std::size_t kMaxNoteParts = 16;  // segments, or sections, that are se
 constexpr std::size_t kChunk = std::size_t{64} << 10;  // bytes that are read at a time
 constexpr std::size_t kMaxAliases = 8;                 // names that are compared for a function
 constexpr std::uint64_t kMaxChecked = std::uint64_t{2} << 30;  // bytes of a file for Checksum
-// Maximum pairs of a symbol and an address in it that a look-up checks: kMinSteps, and
-// kStepsOfAddress for each address.
+// Maximum pairs of a symbol and an address in it that a look-up checks: kMinSteps, plus
+// kStepsOfAddress for each address that is looked up.
 constexpr std::uint64_t kMinSteps = std::uint64_t{1} << 20;
 constexpr std::uint64_t kStepsOfAddress = 64;
 
@@ -183,8 +183,8 @@ void ElfFile::ReadSegments(std::uint64_t offset, std::size_t count, std::size_t 
 void ElfFile::ReadSections(std::uint64_t offset, std::size_t count, std::size_t entry_size) {
   if (offset == 0) return;
   std::vector<std::byte> bytes(entry_size);
-  // If the number of sections does not fit in the 16 bits of the header, the header has 0, and the
-  // size of the first section is the number.
+  // If the number of sections does not fit in the 16-bit field of the ELF header, that field is 0,
+  // and the size field of the first section contains the number.
   if (count == 0 && ReadAt(offset, bytes)) {
     count = static_cast<std::size_t>(
         std::min<std::uint64_t>(ParseSection(bytes.data()).size, kMaxSections));
@@ -206,8 +206,8 @@ void ElfFile::ReadBuildId() {
     if (segment.type != PT_NOTE || !build_id_.empty() || ++parts > kMaxNoteParts) continue;
     ReadNotes(segment.offset, segment.size, segment.align);
   }
-  // In a file of debug information, the offsets of segments may be those of the original file. The
-  // notes are then found only by the sections.
+  // In a file of debug information, the offsets of segments may be those in the program that the
+  // file describes. The notes are then found only by the sections.
   parts = 0;
   for (const Section& section : sections_) {
     if (section.type != SHT_NOTE || !build_id_.empty() || ++parts > kMaxNoteParts) continue;
@@ -261,8 +261,8 @@ std::vector<ElfFile::CodeSegment> ElfFile::FindCode() const {
 }
 
 CallFrames ElfFile::ReadCallFrames() const {
-  // The header of the table has its address in a field that all linkers write: version 1, and an
-  // address of 4 bytes that is relative to the field.
+  // The segment of type PT_GNU_EH_FRAME is a header that contains the address of the table. All
+  // linkers write it in one form: version 1, and an address of 4 bytes, relative to its own place.
   constexpr std::array<std::byte, 2> kHeader = {std::byte{1}, std::byte{0x1b}};
   constexpr std::size_t kAddressAt = 4;
   if (!is_64_ || is_swapped_) return {};
@@ -279,7 +279,9 @@ CallFrames ElfFile::ReadCallFrames() const {
           address - segment.address >= segment.size) {
         continue;
       }
-      // The header does not state the size of the table. An entry of size 0 ends the table.
+      // .eh_frame_hdr does not state the size of .eh_frame. Therefore this reads up to the end of
+      // the section, or of the segment if no section begins there. CallFrames::Parse stops at the
+      // entry of size 0 that ends the table.
       const std::uint64_t skipped = address - segment.address;
       std::uint64_t size = segment.size - skipped;
       for (const Section& section : sections_) {
@@ -399,7 +401,7 @@ class ElfFile::Lookup {
     }
   }
 
-  // States that symbols were left out.
+  // Records that symbols were left out.
   void SetLimited() { is_limited_ = true; }
 
   // Returns the functions that were found. `read` reads a name from a string table. Must be called
@@ -484,9 +486,9 @@ class ElfFile::Lookup {
     best->aliases.push_back(alias);
   }
 
-  // For addresses that no function with a size contains, uses the nearest symbol without a size: it
-  // ends at the next symbol, or at the end of its section. Functions that are written in assembly
-  // may have no size.
+  // For an address that no function with a size contains, uses the nearest symbol at or before the
+  // address, if that symbol has no size. Its code ends at the next symbol, or at the end of its
+  // section. Functions that are written in assembly may have no size.
   void UseLabels() {
     for (std::size_t i = 1; i < nearest_.size(); ++i) {
       if (nearest_[i].alias.names != nullptr) continue;

@@ -1,7 +1,6 @@
 // Reads from an ELF file what is needed to name functions: its segments, its build id, and the
 // functions at some addresses. The file is not mapped, run or loaded, and may be hostile or change
-// while it is read. Every offset is checked, memory depends on the number of addresses and not on
-// the file, and the time has a limit.
+// while it is read. Every offset is checked, and limits bound the memory and the time.
 #ifndef TOOLS_ELF_ELF_FILE_H_
 #define TOOLS_ELF_ELF_FILE_H_
 
@@ -41,7 +40,7 @@ struct Functions {
   static constexpr std::size_t kMaxNameBytes = std::size_t{64} << 20;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  std::vector<Function> functions;        // each occurs once
+  std::vector<Function> functions;        // each occurs once, or once per file after Combine
   std::vector<std::uint32_t> of_address;  // for each address, the index in `functions`, or kNone
   // Whether a limit ended the search early, so that functions may be missing.
   bool is_limited = false;
@@ -84,8 +83,9 @@ class ElfFile {
     std::uint64_t address = 0;
   };
   std::vector<CodeSegment> FindCode() const;
-  // Returns the first address of the only executable segment; no value if there are several. A file
-  // of debug information has the addresses of the original file, but not its offsets.
+  // Returns the first address of the only executable segment; no value if there is none, or if
+  // there are several. A file of debug information has the addresses of the program that it
+  // describes, but not its offsets.
   std::optional<std::uint64_t> OnlyCodeAddress() const;
 
   // Returns the table of call frames (.eh_frame), which the unwinding of stacks needs. The table is
@@ -95,7 +95,7 @@ class ElfFile {
 
   // Returns the functions that contain `addresses`, which must be sorted and unique. Checks at most
   // 2^20 pairs of a symbol and an address in it, and 64 more for each address. Only a file whose
-  // symbols overlap each other many times reaches this limit.
+  // symbols overlap each other many times reaches this limit; Functions::is_limited is then true.
   Functions FindFunctions(std::span<const std::uint64_t> addresses) const;
   // Returns whether the file has a complete table of symbols, not only that of its exports.
   bool has_symbols() const { return symbols_.has_value(); }

@@ -39,7 +39,7 @@ std::string ArrayOf(const eh::FieldDefinition& field) {
   return "";
 }
 
-// Returns the names of an event's fields and marks arrays and structs: "(a, b[], c{x, y})".
+// Returns the names of an event's fields, with marks for arrays and structs: "(a, b[], c{x, y})".
 std::string Signature(eh::MetadataReader metadata) {
   std::string text = "(";
   int depth = 0;

@@ -224,8 +224,8 @@ std::optional<Identity> IdentityOfUser(const std::string& name) {
   return identity;
 }
 
-// Returns the facts of a process that this program would start for the user. It has the mounts and
-// limits of this program. Returns no value if these cannot be examined.
+// Returns the facts of a process that this program would start for the user. Such a process has
+// the mounts and limits of this program. Returns no value if /proc is not mounted.
 std::optional<ProcessFacts> LookAtUser(const std::string& root, const std::string& name) {
   auto facts = LookAtProcess(root, "self");
   if (!facts) return std::nullopt;
@@ -245,12 +245,12 @@ RingSocketFacts LookAtRingSocket() {
   facts.path = has_choice ? chosen : eh::internal::ring::kSystemSocket;
   struct stat status;
   facts.exists = stat(facts.path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
-  // The kernel lists the socket itself, to which the path may be a link.
+  // The path may be a link, but the kernel lists the path to which systemd has bound the socket.
   std::error_code error;
   const std::filesystem::path socket = std::filesystem::canonical(facts.path, error);
   // Searches the kernel's list of sockets first, because a connection would start nettraced if only
-  // systemd listens. The list has no sockets of other network namespaces, so HasCollector tries to
-  // connect to these.
+  // systemd listens. The list lacks sockets of other network namespaces, and shows the temporary
+  // names under which collectors create sockets. HasCollector tries to connect to such sockets.
   facts.has_collector =
       facts.exists && (ListsListener(ReadText("/proc/net/unix").value_or(""), socket.string()) ||
                        collector::HasCollector(facts.path));

@@ -51,9 +51,11 @@ struct ProcessFacts {
   // The path to the socket of services as the process sees it, in the form of `way`. Empty if the
   // kernel has user_events; see Facts::ring_socket.
   std::vector<FileFacts> way_to_socket;
-  std::string uid_map;  // describes its user namespace; "" in the initial one, or if unknown
+  // Phrase for messages if the process is in a user namespace, such as "its user 0 is user 1000 of
+  // the machine". "" in the initial user namespace, or if unknown.
+  std::string uid_map;
   bool has_user_events_open = false;        // whether it has user_events_data open
-  std::optional<std::uint64_t> open_files;  // no value if its descriptors cannot be examined
+  std::optional<std::uint64_t> open_files;  // open descriptors; no value if they are unknown
   std::optional<std::uint64_t> open_files_limit;
   std::optional<std::uint64_t> locked_bytes_limit;  // no value if unlimited or unknown
 };

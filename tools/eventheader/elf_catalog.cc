@@ -63,8 +63,8 @@ struct EndElf {
   void operator()(Elf* elf) const { elf_end(elf); }
 };
 
-// The address that a relocated pointer has when the program is loaded, or the undefined symbol that
-// it needs.
+// The value of a pointer that a relocation sets when the program is loaded: an address in this
+// file, or a symbol that another file defines.
 struct Target {
   std::uint64_t address = 0;
   std::string symbol;
@@ -126,8 +126,9 @@ absl::StatusOr<Image> Image::Open(const std::string& path) {
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
   }
-  // Allows the size of the file once for notes, and twice for relocations and symbols: several
-  // sections of relocations may refer to one table of symbols.
+  // Limits the bytes that Spend() allows to three times the size of the file: once for notes, twice
+  // for relocations and symbols. The same symbol table counts again for each section of
+  // relocations.
   image.left_ = 3 * static_cast<std::uint64_t>(status.st_size);
   elf_version(EV_CURRENT);
   image.elf_.reset(elf_begin(image.file_.get(), ELF_C_READ, nullptr));

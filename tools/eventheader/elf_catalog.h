@@ -31,7 +31,7 @@ struct CatalogEvent {
 };
 
 struct Catalog {
-  std::vector<std::string> tracepoints;  // names of the event sets; sorted and unique
+  std::vector<std::string> tracepoints;  // one for each event set; sorted and unique
   std::vector<CatalogEvent> events;      // sorted by tracepoint and name; unique
   // Reasons why some notes, or (from CatalogsOf) the whole file, cannot be read.
   std::vector<std::string> unclear;

@@ -23,7 +23,7 @@ void Invocation::Say(const std::string& message) const {
 void Invocation::FinishOutput() {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
-  // If an earlier write has failed, its errno may be lost. The error is then reported without it.
+  // If only an earlier write has failed, errno no longer has its reason, so the message has none.
   constexpr char kProblem[] = "standard output cannot be written";
   Fail(errno != 0 ? base::ErrnoStatus(errno, kProblem) : absl::DataLossError(kProblem));
 }

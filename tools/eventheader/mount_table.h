@@ -22,8 +22,8 @@ std::vector<Mount> ParseMountInfo(std::string_view text);
 // list if several share that point. Returns null if there is none.
 const Mount* MountOf(const std::vector<Mount>& mounts, std::string_view path);
 
-// Returns a mount of tracefs that shows its root and that no other mount hides, preferably the one
-// at /sys/kernel/tracing. Returns null if there is none.
+// Returns a mount of the root folder of tracefs that no other mount hides, preferably the one at
+// /sys/kernel/tracing. Returns null if there is none.
 const Mount* TracefsMount(const std::vector<Mount>& mounts);
 
 }  // namespace tools

@@ -18,10 +18,10 @@ struct ProgramFile {
   Catalog catalog;  // not empty
 };
 
-// Reads the catalogues of `program`. It is a path if it contains '/' or names an existing file;
-// otherwise, it is the name of an installed Debian package. Files without a catalogue are left out.
-// For a path, fails like ReadCatalog. For a package, fails only with NotFound if it is not
-// installed; Catalog::unclear reports files that cannot be read.
+// Reads the catalogues of `program`, which is a path if it contains '/' or names an existing file.
+// Otherwise, `program` is the name of an installed Debian package. Files without a catalogue are
+// left out. For a path, fails like ReadCatalog. For a package, fails only with NotFound if it is
+// not installed; Catalog::unclear reports files that cannot be read.
 absl::StatusOr<std::vector<ProgramFile>> CatalogsOf(const std::string& program);
 
 // Fails the invocation, because none of the program's files has a catalogue.

@@ -27,8 +27,9 @@ std::string_view View(absl::string_view text) { return {text.data(), text.size()
 constexpr std::uint64_t kMaxRange = 256;
 
 // Parses a list such as "1-4,8" of numbers from `min` to `max`. Fails with InvalidArgument for a
-// wrong number, for a range of more than kMaxRange numbers, and if the parts before the last one
-// have more than Registrations::kMaxTracepoints numbers.
+// wrong number, for a range of more than kMaxRange numbers, and if an element of the list follows
+// more than Registrations::kMaxTracepoints numbers. The result has at most kMaxRange numbers more
+// than that.
 absl::StatusOr<std::vector<std::uint64_t>> ParseNumbers(const char* what, const std::string& text,
                                                         std::uint64_t min, std::uint64_t max) {
   std::vector<std::uint64_t> numbers;

@@ -2,8 +2,8 @@
 // files.
 //
 // The input is untrusted text. The output is a list of unique definitions, the number of errors,
-// and the texts of the first errors. A text begins with the place of an error in a file. Time and
-// memory are linear in the text and the number of tracepoints, which is bounded.
+// and the texts of the first errors. The text of an error in a file begins with the file and line.
+// Time and memory are linear in the input and the number of tracepoints, which is bounded.
 #ifndef TOOLS_EVENTHEADER_REGISTRATIONS_H_
 #define TOOLS_EVENTHEADER_REGISTRATIONS_H_
 

@@ -20,8 +20,8 @@
 
 namespace tools {
 
-// Returns those tracepoints of the services whose names match one of the patterns (MatchesAny),
-// sorted by name. Each name occurs once, with the number of services that have registered it.
+// Returns the services' tracepoints with names that match one of the patterns (MatchesAny), sorted
+// by name. Each name occurs once, with the number of services that have registered it.
 // `used_by` has "nettraced:SESSION" for each session that has enabled the tracepoint.
 std::vector<Tracepoint> RingTracepoints(const control::ServicesStatus& services,
                                         const std::vector<std::string>& patterns);
@@ -41,8 +41,8 @@ class ServicesClient {
   std::optional<control::ControlClient> client_;
 };
 
-// Returns the error for the case that neither the kernel nor the daemon reports tracepoints. It has
-// the code of the kernel's error.
+// Returns the error for the case that neither the kernel nor the daemon reports tracepoints. Its
+// code is that of the kernel's error, and its message has both messages.
 absl::Status NeitherAnswers(const absl::Status& of_kernel, const absl::Status& of_daemon);
 
 }  // namespace tools

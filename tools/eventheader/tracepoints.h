@@ -90,7 +90,8 @@ Holders FindHolders(const std::string& proc = "/proc");
 
 // Returns whether the tracepoint is persistent: it exists until it is unregistered, even if no
 // process uses it. The kernel does not report this. Returns true if no process can be using the
-// tracepoint, false if it is one of rings in user space, else no value (unknown).
+// tracepoint, false if services pass its events through rings in user space, else no value
+// (unknown).
 std::optional<bool> IsPersistent(const Tracepoint& tracepoint, const Holders& holders);
 
 // Returns text that names the users that may prevent the deletion of the tracepoint.

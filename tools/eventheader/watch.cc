@@ -42,8 +42,8 @@ constexpr int kShare = 10;
 
 // Interval between requests to nettraced, which knows the services with rings in user space.
 constexpr absl::Duration kAskEvery = absl::Milliseconds(250);
-// Time for which tracepoints of services with rings are kept after nettraced did not answer.
-// nettraced may have restarted, and services then connect again within a few seconds.
+// Time for which tracepoints of services with rings are kept after a request that nettraced did not
+// answer. nettraced may have restarted, and services then connect again within a few seconds.
 constexpr absl::Duration kReturnTime = absl::Seconds(10);
 
 struct WatchArguments {

@@ -47,8 +47,8 @@ namespace {
 using control::ControlClient;
 using control::SessionStatus;
 
-// Maximum time without data from the daemon while it completes a tail's stream after a signal, in
-// ms.
+// Maximum time for which the daemon may send nothing, in ms, after `nettrace ctl tail` has received
+// a signal and asked the daemon to complete the stream.
 constexpr int kTailEndTime = 5000;
 
 struct CtlArguments {
@@ -263,7 +263,8 @@ absl::Status Metrics(ControlClient* client, const CtlArguments& /*arguments*/) {
   return text.status();
 }
 
-// Keeps only the services of these processes. Fails with NotFound if a process has no service.
+// Keeps only the services of these processes. Fails with NotFound if a process is not connected as
+// a service.
 absl::Status KeepServices(const std::vector<std::uint64_t>& pids,
                           control::ServicesStatus* services) {
   std::vector<control::ServiceStatus> kept;
@@ -359,9 +360,9 @@ absl::Status Tail(ControlClient* client, const CtlArguments& arguments) {
 
 using Request = absl::Status (*)(ControlClient* client, const CtlArguments& arguments);
 
-// Connects to the daemon and calls `request` once for each session of the command line, or once
-// without sessions. Continues after an error of one session. Prints errors. Returns kExitFailed if
-// standard output cannot be written, else the exit code of the last error, or kExitOk.
+// Connects to the daemon and calls `request` once for each session of the command line, or once if
+// it names no session. Continues after an error of one session. Prints errors. Returns kExitFailed
+// if standard output cannot be written, else the exit code of the last error, or kExitOk.
 int Run(const char* command, const CtlArguments& arguments, Request request) {
   absl::StatusOr<ControlClient> client = ControlClient::Connect(arguments.socket);
   if (!client.ok()) return Fail(command, client.status());

@@ -31,7 +31,8 @@ std::string StatusDetails(const control::SessionStatus& session, absl::Time now)
 
 // Returns a heading, and a line for each service with a ring in user space, of at most `width`
 // characters. If no service is connected, returns a line with the socket to which services connect,
-// or with the reason why services cannot connect. The refused connections follow.
+// or with the reason why services cannot connect. A line for each user and process whose
+// connections were refused follows.
 std::string ServicesTable(const control::ServicesStatus& services, absl::Time now,
                           std::size_t width);
 // Returns the details of a service.

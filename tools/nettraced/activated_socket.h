@@ -9,7 +9,7 @@
 namespace nettraced {
 
 struct ActivatedSocket {
-  base::UniqueFd fd;  // invalid: there is none
+  base::UniqueFd fd;  // invalid if systemd has passed no such socket
   std::string path;
 };
 

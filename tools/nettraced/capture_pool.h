@@ -24,8 +24,8 @@ namespace nettraced {
 
 // Holds the captures. Sessions without a target, filters, stacks and samples share one capture,
 // which also has the socket of services with rings in user space. A session whose events can come
-// only from such services shares it too, whatever its target, filters and stacks are. Each other
-// session has a separate capture. A capture stays open until its last shared_ptr is released.
+// only from such services also uses the shared capture, even with a target, filters or stacks. Each
+// other session has a separate capture. A capture stays open until its last shared_ptr is released.
 // Thread-safe.
 class CapturePool {
  public:
@@ -33,7 +33,8 @@ class CapturePool {
   explicit CapturePool(std::shared_ptr<collector::PatternMemory> memory)
       : memory_(std::move(memory)) {}
 
-  // Sets the size of the shared rings, in bytes. It applies when the shared capture is opened next.
+  // Sets the size of the shared rings, in bytes, for the next time that the shared capture is
+  // opened.
   void SetSharedRingSize(std::size_t size);
   // Sets the settings of the socket for services with rings in user space. `path` is the default
   // path of the socket: SetRingSocket, EVENTHEADER_SOCKET and RingsSettings::socket, in this order,
@@ -60,17 +61,17 @@ class CapturePool {
     // collector::SessionOptions::only_rings.
     bool only_rings = false;
     std::string why_no_rings;  // see collector::SessionOptions::why_no_rings
-    absl::Status status;       // error of Get if the session cannot be recorded
+    absl::Status status;       // error that Get returns; OK if the session can be recorded
   };
   // Decides how to record a session with these settings, depending on what the kernel provides now.
   Place Choose(const SessionSettings& settings) const;
   // Returns the capture for a session with these settings. Opens a capture if none is open or the
-  // open capture has failed. Fails if a capture cannot be opened, or if the open capture has no
-  // events of the kernel and the settings select some of them.
+  // open capture has failed. Fails if a capture cannot be opened, or if the settings select events
+  // of the kernel and the open capture has none.
   absl::StatusOr<std::shared_ptr<CaptureThread>> Get(const SessionSettings& settings,
                                                      const Place& place);
-  // Returns the open capture that has the socket of services with rings in user space; null if none
-  // is open.
+  // Returns the shared capture, the only one that can have the socket of services with rings in
+  // user space; null if it is not open.
   std::shared_ptr<CaptureThread> GetOfServices() const;
   // Returns whether each capture has been drained within the last `period` (see
   // Heartbeat::IsAlive). Does not block.

@@ -65,7 +65,8 @@ class Daemon final : public control::Service {
   absl::StatusOr<std::string> Rotate(std::string_view session) override;
   absl::StatusOr<std::string> Snapshot(std::string_view session, absl::Duration after) override;
   absl::Status Reload() override;
-  // Fails with Unavailable if the capture does not answer in time.
+  // Fails with Unavailable if the capture does not answer in time, and with ResourceExhausted if it
+  // has too little memory for the answer.
   absl::StatusOr<control::ServicesStatus> Services() override;
   absl::StatusOr<std::unique_ptr<control::Tail>> StartTail(std::string_view session,
                                                            base::UniqueFd socket,

@@ -63,9 +63,9 @@ class SessionController {
   // retries the start after increasing waits. If the session is already running, the future holds
   // FailedPrecondition, and nothing is retried.
   std::future<absl::Status> Start();
-  // Stops the session. The future is ready when its last file is complete, or when its output has
-  // given up writing. It holds OK, the session's error, or an error that says how many bytes and
-  // events are missing.
+  // Stops the session. The future is ready when the session's last file is complete, or when its
+  // output has given up writing. The future holds OK, the session's error, or an error that says
+  // how many bytes and events are missing.
   std::future<absl::Status> Stop();
   // Starts a new file. The future holds the path of the previous file, which is then complete. It
   // holds FailedPrecondition if the session does not run or does not write a series of files.
@@ -74,8 +74,9 @@ class SessionController {
   // If a snapshot is already scheduled, one file answers both requests, at the later of the two
   // times.
   std::future<absl::StatusOr<std::string>> Snapshot(absl::Duration after);
-  // Starts a stream of the session's events to `socket`, after the bytes `first`. Fails with
-  // FailedPrecondition if the session does not run. The stream ends when the session ends.
+  // Starts a stream of the session's events to `socket`, after the bytes `first`, which are the
+  // reply to the client's request. Fails with FailedPrecondition if the session does not run. The
+  // stream ends when the session ends.
   absl::StatusOr<std::unique_ptr<control::Tail>> StartTail(base::UniqueFd socket,
                                                            std::string first);
   // Requests that the capture's thread updates the session's totals.
@@ -100,7 +101,7 @@ class SessionController {
   // Wakes the controller from a thread that may outlive it.
   struct Waker {
     std::mutex mutex;
-    SessionController* controller;  // null when the controller is gone
+    SessionController* controller;  // null once the controller is being destroyed
   };
   // Losses within this time of a log message are added to the next message.
   static constexpr absl::Duration kLogLossesEvery = absl::Minutes(1);
@@ -142,22 +143,22 @@ class SessionController {
   // All times below are of base::MonotonicNow.
   absl::Duration next_try_ = absl::InfiniteDuration();
   absl::Duration started_;
-  // Last failure that was logged, to log it only once. OK after the session has run, and after a
-  // request to start.
+  // Last failure that was logged, to log it only once. Reset to OK when the session starts, and at
+  // a request to start it.
   absl::Status logged_failure_;
   absl::Duration losses_logged_at_ = -absl::InfiniteDuration();
   std::uint64_t lost_logged_ = 0;
   absl::Duration snapshot_at_ = absl::InfiniteDuration();
   std::vector<std::shared_ptr<PathPromise>> snapshot_for_;  // requests for the scheduled snapshot
   RateLimit snapshot_limit_;                                // limit of snapshots by triggers
-  bool refusal_logged_ = false;  // whether a refusal was logged since the last allowed trigger
+  bool refusal_logged_ = false;  // whether a refused trigger was logged since the last allowed one
 
   const std::shared_ptr<Waker> waker_ = std::make_shared<Waker>();
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::function<void()>> requests_;
   bool noticed_ = false;                // whether Notice was called since the thread last woke
-  std::optional<std::size_t> trigger_;  // index of the latest trigger that waits for an answer
+  std::optional<std::size_t> trigger_;  // index of the latest trigger that is not handled yet
   bool ends_ = false;
   control::SessionStatus status_;  // the state, without the totals of a running session
   // Parts of the running session; null while it is not running. Only the controller's thread sets

@@ -23,8 +23,8 @@ absl::StatusOr<base::UniqueFd> LockStateDirectory(const std::string& directory) 
   const std::string path = directory + kLockName;
   // Ignores an error of mkdir: if the directory does not exist, open fails and reports the error.
   mkdir(directory.c_str(), kStateDirectoryMode);
-  // The file is not removed when the daemon ends. If it were removed while another daemon opens it,
-  // both could hold a lock.
+  // The file is not removed when the daemon ends. If it were, a second daemon that has just opened
+  // it could lock the removed file, while a third daemon locks a new file.
   base::UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.valid()) {
     return base::ErrnoStatus(errno, absl::StrCat("cannot open the lock file ", path),

@@ -23,8 +23,8 @@ class Supervisor {
   explicit Supervisor(const char* socket);
 
   // Sends lines such as "READY=1". If the supervisor does not take the lines, this object keeps
-  // them for Retry. Lines that set a variable replace kept lines that set the same variable,
-  // because only the last value counts.
+  // them for Retry. They replace kept lines whose first line sets the same variable, because only
+  // the last value counts.
   void Notify(std::string lines);
   // Sends the kept lines in their order, until the supervisor takes no more.
   void Retry();

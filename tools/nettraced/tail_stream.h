@@ -18,7 +18,8 @@ namespace nettraced {
 class TailStream {
  public:
   // Starts a stream that begins with `first`. Fails if the session or its queue cannot be created.
-  // Nothing has been written then, unless the capture failed after the stream had begun.
+  // After a failure, nothing has been written to the socket, unless the capture failed after the
+  // stream had begun.
   static absl::StatusOr<std::shared_ptr<TailStream>> Start(std::shared_ptr<CaptureThread> capture,
                                                            collector::SessionOptions options,
                                                            base::UniqueFd socket,

@@ -49,10 +49,9 @@ class AtomicFile {
 
   // Creates the file, and returns a sink that writes to it. Fails with FailedPrecondition if the
   // path exists and is not a regular file, and with another error if the file cannot be created. If
-  // the owner or group cannot be set, the file keeps the owner or group of the process. If the
-  // group of `access` cannot be set, group and others get only the permissions that `access` gives
-  // to both of these classes. This also applies if `access` has only an owner, and the owner cannot
-  // be set.
+  // the owner or group cannot be set, the file keeps the owner or group of the process. Group and
+  // others then get only the permissions that `access` gives to both of these classes, unless the
+  // group of `access` was set.
   absl::StatusOr<std::unique_ptr<nettrace::FdSink>> Create(const FileAccess& access);
   // Gives the file the name of the path, and replaces a file that has this name. A symbolic link is
   // replaced, not followed. If Keep fails, the file at the path is unchanged.

@@ -68,7 +68,7 @@ class FileSet {
   // Returns the time since the file was begun, by base::Uptime().
   absl::Duration age() const { return file_.age(); }
 
-  // Appends to the file, and sets `*taken` to the number of bytes that it has taken, also after an
+  // Appends to the file, and sets `*taken` to the number of bytes that were appended, also after an
   // error. Fails with FailedPrecondition if there is no file, with OutOfRange if the file alone
   // would exceed keep_bytes, and with ResourceExhausted if no space can be made for the bytes
   // (KeptFiles). Other errors are those of the write or of deleting a file.
@@ -120,7 +120,7 @@ class FileSet {
   FileDirectory directory_;
   KeptFiles kept_;
   PartialFile file_;
-  std::string last_time_;  // newest time in the names of its files; "": none
+  std::string last_time_;  // newest time in the names of the files; "": none
 
   mutable std::mutex mutex_;
   FilesState state_;

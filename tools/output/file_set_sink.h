@@ -46,13 +46,15 @@ class FileSetControl {
   std::vector<Done> requests_;
 };
 
-// A sink that writes a sequence of files. Each file consists of the stream's prologue, one or more
-// sections, and the block that ends a stream. It can therefore be read by itself.
+// A sink that writes a sequence of files. Each file consists of the stream's prologue (the bytes
+// before the first section), one or more sections, and the block that ends a stream. It can
+// therefore be read by itself.
 //
 // A section begins a new file if a rotation was requested, or if the current file has reached
 // rotate_bytes, rotate_every or a quarter of keep_bytes. The quarter ensures that there are older
-// files to delete. WantsSection is true from that time on, and also while data is discarded. Until
-// the section begins, data is still written to the current file.
+// files to delete. WantsSection is true from the request or the limit until the section begins, and
+// also while data is discarded. Until the section begins, data is still written to the current
+// file.
 //
 // If a file reaches keep_bytes before a section begins, it gets its final name without an end
 // block. Readers conclude that events may be missing after its end. Data until the next section is

@@ -35,8 +35,8 @@ struct FlightRecorderOptions {
   std::optional<int> compressed;
 };
 
-// Keeps the prologue and the last sections of a stream, as Append receives them. They are
-// compressed if a ZstdSink passes its output to the recorder.
+// Keeps the prologue of a stream (the bytes before the first section) and the last sections, as
+// Append receives them. They are compressed if a ZstdSink passes its output to the recorder.
 //
 // When a section begins or a snapshot is written, sections that ended more than keep_time ago are
 // dropped. The oldest sections are also dropped if memory, including that of the open section,
@@ -76,7 +76,8 @@ class FlightRecorder {
     std::uint64_t sections = 0;                 // sections that are kept, including the open one
     absl::Time since = absl::InfiniteFuture();  // time at which the oldest kept section began
     std::uint64_t bytes = 0;                    // bytes recorded since the start
-    // Bytes of sections that were dropped because each alone reached keep_bytes.
+    // Bytes that were discarded because a section alone reached keep_bytes: those of the section,
+    // and all bytes after it until the next section.
     std::uint64_t discarded = 0;
     std::uint64_t snapshots = 0;  // snapshots written since the start
     FilesState files;             // state of the files of the snapshots

@@ -95,8 +95,8 @@ absl::Status KeptFiles::MakeRoom(const PartialFile& file, std::size_t more) {
   const std::uint64_t needed = kept_free + size - directory_->InBlocks(file.size());
   while (free < needed) {
     if (files_.empty()) {
-      // The message contains no number that changes between attempts, so that a log without
-      // repetitions contains it only once.
+      // The message contains no number that changes between attempts, so that all attempts have the
+      // same message.
       return absl::ResourceExhaustedError(absl::StrCat(
           "the file system of ", settings_->directory, " has less free space than the ", kept_free,
           " bytes that keep_free_bytes reserves; free some space, or lower "

@@ -29,8 +29,8 @@ namespace output {
 //  - keep_free_bytes: space on the file system that is still available to the process's user after
 //    each write.
 //  - keep_age: maximum time since a file was completed, by Uptime().
-// MakeRoom fails with ResourceExhausted if keep_bytes or keep_free_bytes would be violated although
-// no complete file is left to delete. If the free space cannot be read, keep_free_bytes has no
+// MakeRoom fails with ResourceExhausted if keep_bytes or keep_free_bytes would be violated, and no
+// complete file is left to delete. If the free space cannot be read, keep_free_bytes has no
 // effect.
 class KeptFiles {
  public:

@@ -26,10 +26,10 @@ namespace output {
 // States what Append does when the queue is full, and how errors of the inner sink are handled. The
 // inner sink is the sink that the queue passes its bytes to.
 enum class WhenFull : std::uint8_t {
-  // Append waits until the thread has made room. An error of the inner sink may be returned by a
-  // later call than the call that passed the bytes. The queue keeps these bytes. Each later call
-  // first makes the thread retry them. If the retry fails, the call returns the error and takes
-  // nothing. Sync and Finish wait until the inner sink has everything or fails.
+  // Append waits until the thread has made room. If the inner sink fails, the queue keeps the bytes
+  // that were not taken, and a later call than the one that passed them may return the error. Each
+  // later call first makes the thread retry. If the retry fails, the call returns the error and
+  // takes nothing. Sync and Finish wait until the inner sink has everything or fails.
   kWait,
   // No call waits, and Append takes everything unless the queue is closed. IsFull() is true from
   // when the queue reaches its limit until it is half empty, and the writer should pause during

@@ -22,9 +22,10 @@ namespace output {
 bool IsFileAt(int fd, int directory, const char* file);
 
 // A file that is open for writing. It is locked, except in the cases in which ClaimFile
-// (file_lock.h) takes no lock. Other daemons do not write or repair a locked file, and readers
-// cannot take the lock. Created by FileDirectory::CreateFile. A default-constructed object has no
-// file. Destruction leaves the file as it is, so that RecoverFiles can repair it.
+// (file_lock.h) takes no lock. Other daemons do not write or repair a locked file. A process
+// that may only read the file cannot lock it against writers. Created by FileDirectory::CreateFile.
+// A default-constructed object has no file. Destruction leaves the file as it is, so that
+// RecoverFiles can repair it.
 class PartialFile {
  public:
   PartialFile() = default;

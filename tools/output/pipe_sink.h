@@ -74,10 +74,11 @@ class PipeState {
   Values values_;
 };
 
-// A sink for a named pipe. While the pipe has no reader, the sink takes no sections and returns
-// Unavailable. Each reader gets the stream's prologue and then whole sections, beginning with the
-// section that was waiting for a reader. If a reader disconnects in the middle of a section, the
-// rest of that section is discarded, and the sink requests another section.
+// A sink for a named pipe. While the pipe has no reader, the sink takes no bytes of sections and
+// returns Unavailable. Each reader gets the stream's prologue (the bytes before the first section)
+// and then whole sections, beginning with the section that was waiting for a reader. If a reader
+// disconnects in the middle of a section, the rest of that section is discarded, and the sink
+// requests another section.
 //
 // Each time the sink opens the path, it checks the path. Calls fail with FailedPrecondition if the
 // path is not a pipe, and with PermissionDenied if another user may have put the pipe there. They

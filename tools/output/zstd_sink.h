@@ -84,11 +84,11 @@ class ZstdSink : public nettrace::Sink {
 
   std::size_t in_chunk_ = 0;  // bytes in the open chunk, before compression
   bool in_frame_ = false;     // true if a frame is open
-  // Compressed bytes; the other sink has taken those before output_next_.
+  // Compressed bytes. The other sink has taken the first output_next_ bytes.
   std::vector<std::byte> output_;
   std::size_t output_next_ = 0;
   // Counts of bytes before compression, in ascending order:
-  std::uint64_t delivered_ = 0;   // bytes in chunks that the other sink has, compressed
+  std::uint64_t delivered_ = 0;   // bytes whose compressed chunks the other sink has taken
   std::uint64_t compressed_ = 0;  // bytes in chunks that are compressed completely
   std::uint64_t taken_ = 0;       // bytes that Append has taken
 };

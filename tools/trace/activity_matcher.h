@@ -62,7 +62,7 @@ class ActivityMatcher {
     open_ = 0;
     return all;
   }
-  // Return the value that Add() stored last for the activity, or null if the activity is not open.
+  // Returns the value that Add() stored last for the activity, or null if the activity is not open.
   // The result is valid until the next call of Add(), Take() or TakeAll().
   Begin* Find(const nettrace::Guid& activity) {
     const auto begins = by_id_.find(activity);

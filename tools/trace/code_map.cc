@@ -46,8 +46,9 @@ void CodeMap::OnEvent(const nettrace::Event& event) {
   const std::size_t host = hosts_.Add(*event.thread);
   if (host == Hosts::kOthers) return;
   const ProcessKey key(host, *event.thread->process_id);
-  // dotnet-trace collect-linux, whose rows declare other fields than the payloads have, writes the
-  // mappings of a process before the event that states its creation.
+  // dotnet-trace collect-linux writes the mappings of a process before its ProcessCreate event, so
+  // this event must not remove them. Its files are recognized by their metadata rows, whose fields
+  // differ from those of the payloads.
   const bool are_mappings_first =
       &nettrace::internal::traceevent::FieldsOfPayload(metadata) != &metadata.fields;
   if (metadata.name == "ProcessExit" || (metadata.name == "ProcessCreate" && !are_mappings_first)) {
@@ -194,8 +195,8 @@ std::optional<CodeMap::Symbol> CodeMap::FindFunction(std::uint64_t mapping,
                                                      std::uint64_t address) const {
   const auto image = images_.find(mapping);
   if (image == images_.end()) return std::nullopt;
-  // A function that starts before the address may end before it, and lie within the function that
-  // contains the address. So up to kMaxWithin more functions are tried.
+  // The last function that starts before the address may also end before it, and lie within the
+  // function that contains the address. Up to kMaxWithin earlier functions are therefore tried too.
   constexpr int kMaxWithin = 8;
   const auto& functions = image->second.functions;
   auto function = functions.upper_bound(address);

@@ -18,9 +18,9 @@
 
 namespace trace {
 
-// Key of the label of an event whose stack may lack frames: it has the maximum number of frames
-// that the recording keeps, or lacks its part in user space. The value is the number of frames in
-// the event.
+// Key of the label of an event whose stack may lack frames. Such a stack has the maximum number of
+// frames that the recording keeps, or lacks its part in user space. The value is the number of
+// frames in the event.
 inline constexpr char kStackCutLabel[] = "StackCut";
 
 // Holds the mappings of each process and the functions in them. Not thread-safe.
@@ -117,7 +117,8 @@ class CodeMap {
   absl::flat_hash_map<std::uint64_t, std::string> build_ids_;  // by id of the metadata
   // Number of changes of mappings so far, from which Process::version is taken.
   std::uint64_t changes_ = 0;
-  // Number of images without ranges. They stay, because a later process may map the same file.
+  // Number of images without ranges. They stay until HasRoom needs their memory, because a later
+  // process may map the same file.
   std::size_t unused_ = 0;
   std::size_t bytes_ = 0;
   std::uint64_t ignored_ = 0;

@@ -43,7 +43,7 @@ struct KnownMember {
   RecordMember member;
 };
 
-// The fields and members of an event that become members of a LogRecord.
+// The fields and members of an event that RecordReader reads.
 constexpr KnownMember kKnownMembers[] = {
     {kVersionField, "", RecordMember::kVersion},
     {kPartB, "_typeName", RecordMember::kTypeName},
@@ -162,7 +162,7 @@ class PartRouter final : public ValueOutput {
   }
 
   const Select select_;
-  int depth_ = 0;  // 1 within a part, 2 within a struct of PartA that extends it
+  int depth_ = 0;  // 1 within a part, 2 within a struct ext_... of PartA
   int inner_ = 0;  // open objects and arrays of the value of a member
   std::string part_;
   std::string name_;
@@ -201,7 +201,7 @@ class RecordReader final : public ValueOutput {
   void Double(double /*value*/) override { is_valid_ = false; }
   void Bytes(std::span<const std::byte> /*bytes*/) override { is_valid_ = false; }
   void Whole(std::int64_t value) override {
-    // A negative number becomes one that is too large for each member.
+    // The conversion makes a negative number so large that no member accepts it.
     Whole(static_cast<std::uint64_t>(value));
   }
   void Whole(std::uint64_t value) override { Require(ReadNumber(value)); }
@@ -259,7 +259,7 @@ class RecordReader final : public ValueOutput {
       if (time.ok()) record_.time = *time;
       return time.ok();
     }
-    // An id that is empty or zero means that the record belongs to no span.
+    // An id that is empty or zero means that the record belongs to no trace or span.
     if (text.empty()) return true;
     const std::size_t digits = member_ == RecordMember::kTraceId ? 32 : 16;
     const std::string padded = std::string(32 - digits, '0').append(text);

@@ -51,8 +51,8 @@ bool HasCommonSchema(const nettrace::EventMetadata& metadata);
 // `payloads` shows raw values.
 std::optional<LogRecord> ReadLogRecord(const nettrace::Event& event, PayloadJson* payloads);
 
-// The following two functions pass parts of an event for which ReadLogRecord returned a record to
-// `out`. They call BeginObject and EndObject with `repeats_names` = true.
+// The following two functions pass parts of an event to `out`, and call BeginObject and EndObject
+// with `repeats_names` = true. ReadLogRecord must have returned a record for the event.
 //
 // Passes the body, a value without a key. Passes nothing if the record has no body.
 void PutLogBody(const nettrace::Event& event, PayloadJson* payloads, ValueOutput* out);

@@ -31,12 +31,12 @@ struct EventFilter {
     kHidden,    // these events do not pass
     kKept,      // an event passes if it describes the time between `from` and `to`
   };
-  // Events that describe processes. With kKept, all events before `to` pass. Events before `from`
-  // pass too, because they may name processes that exist between `from` and `to`.
+  // Events that describe processes. With kKept, all of them before `to` pass, even before `from`,
+  // because they may name processes that exist between `from` and `to`.
   Added processes = Added::kFiltered;
   // Events of the recording's account (tools/trace/account.h).
   Added account = Added::kFiltered;
-  // Whether events that readers need to name .NET code or its process pass regardless of the other
+  // If true, the events that give .NET code and processes their names pass regardless of the other
   // criteria. Exceptions are events of processes that `pids` excludes, and code that is first
   // reported at `to` or later. The runtime reports a method when it compiles it, and all methods
   // when the recording ends, so most of these events are not between `from` and `to`.

@@ -128,8 +128,8 @@ std::optional<std::uint64_t> ProcessorOf(const nettrace::Event& event) {
 std::string ExtrasToText(const nettrace::EventMetadata& metadata, PayloadJson* payloads) {
   std::string text;
   for (const auto& [name, value] : payloads->NotesOf(metadata).extras) {
-    // Removes the quotes of text, so that it looks like the keywords and activities, which have no
-    // quotes.
+    // Removes the quotes of text, because the values of `keywords` and `activity` in the same line
+    // have no quotes either.
     const bool is_text = value.starts_with('"');
     absl::StrAppend(&text, " ", name, "=", is_text ? value.substr(1, value.size() - 2) : value);
   }

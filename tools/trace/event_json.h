@@ -16,11 +16,12 @@
 namespace trace {
 
 // Returns the line for `event`, without a line feed. Its keys are timestamp, time, provider, name,
-// id, version, level, keywords, opcode, pid, tid, thread, cpu, activityId, relatedActivityId (null
-// where unknown, from pid on), labels, the keys in RowNotes::extras, and payload. `threadInfo` is
-// added if the thread has key-value pairs, and `stack` if the event has a stack. `symbols` is added
-// if fields have symbols (see PayloadJson::PutSymbols), and `error` if the payload does not match
-// its fields. The line is safe to print, like the result of base::Printable.
+// id, version, level, keywords, opcode, pid, tid, thread, cpu, activityId, relatedActivityId,
+// labels, the keys in RowNotes::extras, and payload. The value of a key from pid to
+// relatedActivityId is null if it is unknown. `threadInfo` is added if the thread has key-value
+// pairs, and `stack` if the event has a stack. `symbols` is added if fields have symbols (see
+// PayloadJson::PutSymbols), and `error` if the payload does not match its fields. The line is safe
+// to print, like the result of base::Printable.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
                         PayloadJson* payloads);
 // Appends the line that EventToJson returns. If `code` is not null, a line with `stack` also has
@@ -47,9 +48,9 @@ using EventTextWidths = std::array<std::size_t, 6>;
 void AppendAlignedEventText(std::string_view time, const nettrace::Event& event, bool verbose,
                             PayloadJson* payloads, EventTextWidths* widths, std::string* out);
 
-// Appends a line for each frame of the event's stack, leaf first, and a line that says so if
-// callers may be missing. Each begins with a line feed and an indentation. The lines are safe to
-// print, like the result of base::Printable.
+// Appends a line for each frame of the event's stack, leaf first. If callers may be missing, also
+// appends a line that states this. Each line begins with a line feed and an indentation. The lines
+// are safe to print, like the result of base::Printable.
 void AppendStackText(const nettrace::Reader& reader, const nettrace::Event& event,
                      const CodeMap& code, std::string* out);
 

@@ -88,7 +88,7 @@ class EventStream {
   const EventStreamOptions options_;
   nettrace::TimeOrderedReader ordered_;
   nettrace::Reader::Step read_ = nettrace::Reader::Step::kEnd;  // last step of the reader
-  bool has_step_ = false;                   // whether Next() has not returned all of read_ yet
+  bool has_step_ = false;                   // whether Next() must still return a part of read_
   std::size_t losses_left_ = 0;             // losses of read_ that Next() has not returned yet
   const nettrace::Event* event_ = nullptr;  // the last event
   const nettrace::RemovedThread* removed_ = nullptr;  // the last removed thread

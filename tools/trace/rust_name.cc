@@ -14,10 +14,11 @@
 namespace trace {
 namespace {
 
-// Limits that bound the time for hostile names. A part of a name can refer back to an earlier part,
-// so the readable form can be exponentially long, and parts that print nothing can be read again.
+// Limits that bound the time for hostile names. With references to earlier parts, a short name can
+// have an exponentially long readable form, or require parts that print nothing to be read again
+// and again.
 constexpr int kMaxDepth = 200;
-constexpr std::size_t kMaxReadAgain = 1 << 16;  // bytes that are read again
+constexpr std::size_t kMaxReadAgain = 1 << 16;  // maximum bytes that are read again
 
 // Returns the type that the letter stands for; empty if it stands for none.
 std::string_view BasicType(char tag) {
@@ -139,7 +140,7 @@ class NameReader {
     bool is_punycode = false;
   };
 
-  // Counts how deep one part of the name is in others.
+  // Counts a level of nesting while a part of the name is read.
   class Part {
    public:
     explicit Part(NameReader* reader) : reader_(reader) {
@@ -220,7 +221,7 @@ class NameReader {
         return {};
       }
     }
-    // Separates the size from an identifier that begins with a digit or '_'.
+    // A '_' separates the size from an identifier that begins with a digit or '_'.
     Eat('_');
     if (size > name_.size() - at_) {
       failed_ = true;
@@ -241,8 +242,8 @@ class NameReader {
     Print(*decoded);
   }
 
-  // Reads a back reference, and the part that it points to, unless the part is not printed: reading
-  // continues after the back reference in any case.
+  // Reads a back reference. If the part that it points to must be printed, reads this part too, and
+  // then continues after the back reference.
   template <typename ReadPart>
   void BackReference(const ReadPart& read) {
     const std::size_t start = at_ - 1;
@@ -254,7 +255,7 @@ class NameReader {
     at_ = end;
   }
 
-  // Reads parts up to 'E', with commas between them. Returns how many there were.
+  // Reads parts up to 'E', and prints `separator` between them. Returns the number of parts.
   template <typename ReadPart>
   std::size_t List(std::string_view separator, const ReadPart& read) {
     std::size_t count = 0;
@@ -302,7 +303,8 @@ class NameReader {
     const std::uint64_t number = Disambiguator();
     const Identifier identifier = ReadIdentifier();
     if (failed_) return;
-    // Lower-case letters are those of names in the source. The compiler makes the others.
+    // A lower-case letter marks a name from the source, and any other letter a name that the
+    // compiler made.
     if (absl::ascii_islower(static_cast<unsigned char>(space))) {
       if (identifier.bytes.empty()) return;
       Print("::");
@@ -419,7 +421,8 @@ class NameReader {
     Type();
   }
 
-  // Reads a trait of a `dyn` type, with the types that it binds as further generic arguments.
+  // Reads a trait of a `dyn` type. Prints its associated types after its generic arguments, as in
+  // "Iterator<Item = u8>".
   void DynamicTrait() {
     bool is_open = OpenPath();
     while (Eat('p')) {
@@ -448,7 +451,8 @@ class NameReader {
     return is_open;
   }
 
-  // Reads the lifetimes that are valid in the part that `read` reads.
+  // Reads the lifetimes that a binder names, such as "for<'a>", and calls `read` for the part in
+  // which they are valid.
   template <typename ReadPart>
   void WithBinder(const ReadPart& read) {
     const std::uint64_t outer = lifetimes_;

@@ -12,7 +12,7 @@
 namespace trace {
 
 // Returns the readable form of `mangled`: "_RNvMs_C4shopNtB4_4Sale3buy" becomes
-// "<shop::Sale>::buy". It has the arguments of generics, but not the hashes of crates, nor the
+// "<shop::Sale>::buy". This form has the arguments of generics, but not the hashes of crates or the
 // suffix that a compiler adds after '.' or '$'. Returns nullopt if the name does not follow the
 // scheme, or if its readable form has more than `max_size` bytes. Also returns nullopt for a
 // hostile name that has too many parts or too much nesting. The time is bounded by a constant and

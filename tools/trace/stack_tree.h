@@ -56,8 +56,8 @@ class StackTree {
     // unknown. If no mapping has the address, the address itself.
     std::uint64_t offset = 0;
     bool is_return = false;  // whether `offset` is that of a return address
-    // Address of the function's first byte, or of the code if the function is unknown. It is that
-    // of the process in whose stack the frame occurred first.
+    // Address of the function's first byte, or of the code if the function is unknown. Processes
+    // may map a file at different addresses; this one is from the first stack with the frame.
     std::uint64_t address = 0;
     std::uint64_t mapping = 0;  // id of its mapping in CodeMap
   };
@@ -87,8 +87,8 @@ class StackTree {
   // Counts an event of the group whose stack ends at `node`. Returns false if a limit is reached.
   bool Count(std::uint32_t node, std::uint32_t group, std::uint64_t weight);
 
-  // Gives names to functions that the file has named only after events with these functions on
-  // their stacks. Merges stacks that become equal.
+  // Gives names to frames without a function, if `code` now knows their functions. A trace may name
+  // a function only after events that have it on their stacks. Merges stacks that become equal.
   void NameFunctions(const CodeMap& code);
   // Replaces frames[i] by frames[to[i]], and merges stacks that become equal.
   void MergeFrames(const std::vector<std::uint32_t>& to);
@@ -102,7 +102,8 @@ class StackTree {
   const std::vector<File>& files() const { return files_; }
   const std::vector<Frame>& frames() const { return frames_; }
   const std::vector<Node>& nodes() const { return nodes_; }
-  const std::vector<Sample>& samples() const { return samples_; }  // by first event
+  // Returns the samples, in the order of the first event of each.
+  const std::vector<Sample>& samples() const { return samples_; }
   // Returns the indices of the frames of the stack that ends at `node`, outermost caller first.
   std::vector<std::uint32_t> FramesTo(std::uint32_t node) const;
 

@@ -25,8 +25,8 @@ inline Ids IdsOf(const nettrace::ThreadInfo& thread) {
   return {thread.process_id.value_or(0), thread.thread_id.value_or(0)};
 }
 
-// Gives the processes and threads of several hosts different ids. In these formats, a number
-// identifies a process, and readers treat equal numbers as one process. Not thread-safe.
+// Gives the processes and threads of several hosts different ids. In formats with a timeline, a
+// number identifies a process, and readers treat equal numbers as one process. Not thread-safe.
 class HostIds {
  public:
   // Distance between the ids of two hosts. The ids that Linux assigns are below this number.

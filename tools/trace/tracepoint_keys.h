@@ -9,8 +9,8 @@
 //         | "(" UNARY PIECE ")" | "(" PIECE BINARY PIECE ")" | "(" PIECE "?" PIECE ":" PIECE ")"
 //   CALL  = FUNCTION "(" PIECE {"," PIECE} {"," NUMBER "=" TEXT} ")"
 //   TEXT  = '"', bytes other than NUL, '"'; a backslash precedes each '"' and backslash
-//   NUMBER = ["-"] decimal digits ["u"]; the u marks a number that is unsigned in C. "(-5)" is the
-//            operator and a 5, "(-5+X)" begins with the number -5
+//   NUMBER = ["-"] decimal digits ["u"]; the u marks a number that is unsigned in C. The minus is
+//            an operator in "(-5)", and the sign of the number in "(-5+X)"
 //
 // `hex` means that the number is shown in hexadecimal. The pieces, joined without the spaces, are
 // the symbol that `print fmt` shows in place of the number. NAME is a field of the same event. The
@@ -90,8 +90,8 @@ inline constexpr std::size_t kMaxNotePieces =
     1024;                                 // maximum number of pieces; each N=TEXT counts as one
 inline constexpr int kMaxNoteDepth = 32;  // maximum depth of pieces in pieces
 
-// Returns whether a TracepointNote can refer to a field of this name. The name must be a C
-// identifier.
+// Returns whether `name` is a C identifier. A TracepointNote can refer only to fields with such
+// names.
 bool IsNoteName(std::string_view name);
 bool IsBinaryOperator(std::string_view text);
 

@@ -51,8 +51,8 @@ bool IsTracepointType(const Type& type) {
   return IsInteger(element) || (IsCodeUnit(element) && !type.element.empty());
 }
 
-// Collects the values of fields. All fields are numbers, arrays of numbers, or text.
-// Ignores the types that fields of kernel tracepoints do not have.
+// Collects the values of fields, which are numbers, arrays of numbers, or text: Read() accepts no
+// rows with fields of other types.
 class Collector : public nettrace::PayloadVisitor {
  public:
   explicit Collector(std::vector<TracepointValue>* values) : values_(values) {}

@@ -232,7 +232,7 @@ class Evaluator {
   }
 
   // Returns a mask for the bits that the field `piece` has in the event, or for all 64 bits if it
-  // is not a field. Needed because signed numbers of less than 64 bits are sign-extended.
+  // is not a field. The mask removes the sign extension of numbers of less than 64 bits.
   std::uint64_t MaskOf(const SymbolPiece& piece) const {
     const TracepointValue* value = piece.kind == PieceKind::kField ? Find(piece.text) : nullptr;
     return Mask(value == nullptr ? sizeof(std::uint64_t) : value->element_size);

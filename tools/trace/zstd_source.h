@@ -15,8 +15,8 @@ namespace trace {
 // cannot be read or there is not enough memory.
 //
 // The reader needs as much memory as the window size that a frame states. The limit is 128 MiB, as
-// in zstd(1); above it, the source returns ResourceExhausted. Memory is allocated as the frame's
-// contents arrive.
+// in zstd(1); above it, the source returns ResourceExhausted. zstd reserves this memory at the
+// beginning of a frame, and the kernel provides it as the frame's contents arrive.
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenCompressed(
     std::unique_ptr<nettrace::Source> source);
 

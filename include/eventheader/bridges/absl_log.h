@@ -2,9 +2,9 @@
 //
 //     eh::AbslLogSink events("MyCompany_MyService");
 //
-// INFO becomes information, WARNING warning, ERROR error, and FATAL critical error; VLOG becomes
-// verbose. log_sets.h describes the events. abseil has no names of loggers, so events are named
-// Log, and have the fields message, file and line.
+// Severity INFO becomes level information, WARNING warning, ERROR error, and FATAL critical error.
+// Lines of VLOG become verbose events. log_sets.h describes the events. abseil has no names of
+// loggers, so events are named Log, and have the fields message, file and line.
 //
 // Needs abseil 20230125 or newer: the abseil of Debian 12 has no logging. The library itself does
 // not depend on abseil.
@@ -41,7 +41,7 @@ class AbslLogSink final : public absl::LogSink {
       : sets_(provider, options) {
     absl::AddLogSink(this);
   }
-  // Waits until abseil does not use the sink any more.
+  // Removes the sink from abseil, and waits until abseil does not use it any more.
   ~AbslLogSink() override { absl::RemoveLogSink(this); }
   AbslLogSink(const AbslLogSink&) = delete;
   AbslLogSink& operator=(const AbslLogSink&) = delete;

@@ -52,7 +52,7 @@ namespace eh {
 
 // Returns the level of the attribute Severity; kInformation if a record has no severity of type
 // boost::log::trivial::severity_level. Thread-safe. The function is hidden, because its static
-// variable would otherwise prevent that a shared object with a bridge is unloaded.
+// variable would otherwise keep a shared object with a bridge loaded after dlclose().
 [[gnu::visibility("hidden")]] inline Level LevelOfTrivialSeverity(
     const boost::log::attribute_value_set& values) {
   static const boost::log::attribute_name name("Severity");
@@ -78,9 +78,9 @@ struct BoostLogOptions : LogBridgeOptions {
   // Returns the level of a record. Must be thread-safe. If it throws, the record does not become an
   // event. Must not be null.
   Level (*level)(const boost::log::attribute_value_set& values) = &LevelOfTrivialSeverity;
-  // Adds an attribute of a type that the bridge does not know to an event. `name` is valid as the
-  // name of a field. Must be thread-safe, and must not log. If it throws, the event is refused and
-  // counted as invalid. Null: events do not have these attributes.
+  // Adds to `event` a field for an attribute whose type the bridge does not support. `name` is
+  // valid as the name of the field. Must be thread-safe, and must not log. If it throws, the event
+  // is refused and counted as invalid. Null: events do not have these attributes.
   void (*add_attribute)(DynamicEvent& event, std::string_view name,
                         const boost::log::attribute_value& value) = nullptr;
 };
@@ -136,8 +136,8 @@ class BoostLogBackend
   void Write(const Values& values) const {
     LogLine line{.level = level_(values)};
     if (!sets_.enabled(line.level)) return;
-    // The attributes that LogLine has a member for; true if the value was stored in that member.
-    // Attributes with false are added below as fields with their names, like all other attributes.
+    // The attributes for which LogLine has a member. The bool is true if the value was stored in
+    // that member. Attributes with false are added below as fields, like all other attributes.
     const std::pair<boost::log::attribute_name, bool> own[] = {
         {message_, GetText(values, message_, &line.message)},
         {channel_, GetText(values, channel_, &line.logger)},

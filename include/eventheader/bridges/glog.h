@@ -2,9 +2,9 @@
 //
 //     eh::GlogSink events("MyCompany_MyService");
 //
-// INFO becomes information, WARNING warning, ERROR error, and FATAL critical error. glog passes
-// lines of VLOG as INFO. log_sets.h describes the events. glog has no names of loggers and no names
-// of functions, so events are named Log, and have the fields message, file and line.
+// Severity INFO becomes level information, WARNING warning, ERROR error, and FATAL critical error.
+// glog passes lines of VLOG as INFO. log_sets.h describes the events. glog has no names of loggers
+// and no names of functions, so events are named Log, and have the fields message, file and line.
 //
 // Needs glog 0.6 or newer; tested with 0.6. The library itself does not depend on glog.
 #ifndef EVENTHEADER_BRIDGES_GLOG_H_
@@ -38,7 +38,7 @@ class GlogSink final : public google::LogSink {
       : sets_(provider, options) {
     google::AddLogSink(this);
   }
-  // Waits until glog does not use the sink any more.
+  // Removes the sink from glog, and waits until glog does not use it any more.
   ~GlogSink() override { google::RemoveLogSink(this); }
   GlogSink(const GlogSink&) = delete;
   GlogSink& operator=(const GlogSink&) = delete;

@@ -81,7 +81,7 @@ class LogName {
   std::size_t size_ = 0;
 };
 
-// A provider with an event set for each level. Write() and the functions that return a state are
+// A provider with an event set for each level. Write(), enabled() and WantedLevel() are
 // thread-safe. No function throws or changes errno. The destructor must not run while a thread
 // writes a line.
 class LogSets {
@@ -112,7 +112,7 @@ class LogSets {
 
   // Returns the most verbose level, 1 to 5, that a collector records; 0 if there is none. Loggers
   // format a line before they call a sink. To avoid this cost for lines that no collector records,
-  // a program can set the level of its logger by this result. The library does not notify the
+  // a program can set the level of its logger to this level. The library does not notify the
   // program when the result changes: call this function, for example, once a second.
   int WantedLevel() const noexcept {
     for (int level = kLevels; provider_.enabled() && level > 0; --level) {
@@ -157,7 +157,7 @@ class LogSets {
   }
   // Returns the thread's builder of events. It is thread-local, because it has 16 KiB, and the
   // stacks of some threads have less space left. The function is hidden, because its variable would
-  // otherwise prevent that a shared object with a bridge is unloaded.
+  // otherwise keep a shared object with a bridge loaded after dlclose().
   [[gnu::visibility("hidden")]] static DynamicEvent& ThreadsEvent() noexcept {
     thread_local DynamicEvent event;
     return event;

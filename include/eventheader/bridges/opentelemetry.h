@@ -9,10 +9,11 @@
 // OpenTelemetry. If there are more than 200 scopes, the further ones share the provider
 // OpenTelemetry_other_scopes.
 //
-// A log record becomes an event of one of the tracepoints PROVIDER_L1K1 to PROVIDER_L5K1. Its name
-// is the event name of the record, or "Log". Severities 1 to 8 become level 5 (verbose), 9 to 12
-// level 4, 13 to 16 level 3, 17 to 20 level 2, and 21 to 24 level 1 (critical error). A record
-// without a severity gets level 4 (information). The event has these fields, then the attributes:
+// A log record becomes an event of one of the tracepoints PROVIDER_L1K1 to PROVIDER_L5K1. The name
+// of the event is the event name of the record, or "Log" if the record has none. Severities 1 to 8
+// become level 5 (verbose), 9 to 12 level 4, 13 to 16 level 3, 17 to 20 level 2, and 21 to 24 level
+// 1 (critical error). A record without a severity gets level 4 (information). The event has these
+// fields, then the attributes:
 //
 //   message            body of the record
 //   severity           number of the severity; 0 if the record has none
@@ -23,32 +24,33 @@
 // If there is no other processor, Logger::Enabled returns false while no collector records the
 // level.
 //
-// A span becomes two events of the tracepoint PROVIDER_L4K2, with the opcodes start and stop. Both
-// have the name of the span, or "Span". They have these fields, then the attributes that the span
-// has at that time:
+// A span becomes a start event and a stop event of the tracepoint PROVIDER_L4K2. Both have the name
+// of the span, or "Span" if the span has none. They have these fields, then the attributes that the
+// span has when the event is written:
 //
 //   trace_id, span_id
 //   parent_span_id      only if the span has a parent
 //   kind                server, client, producer, consumer or internal
-//   status              only of the stop: ok, error or unset
-//   status_description  only of the stop, if it is not empty
+//   status              only in the stop event: ok, error or unset
+//   status_description  only in the stop event, if it is not empty
 //
-// The SDK passes the events and links of a span when the span ends. They become events before the
-// stop, with the fields `trace_id` and `span_id` of the span. The field `time` of such an event is
-// the time at which the program added it to the span. A link becomes an event "Link", which also
-// has the fields `linked_trace_id` and `linked_span_id`.
+// The SDK passes the events and links of a span when the span ends. Each of them becomes an event
+// before the stop event, with the fields `trace_id` and `span_id` of the span. An event of the span
+// also has the field `time`, the time at which the program added it to the span. A link becomes an
+// event "Link", which also has the fields `linked_trace_id` and `linked_span_id`.
 //
 // Attributes become fields of their types. If an event has more attributes than fit, the field
 // `dropped_attributes` counts those that were left out.
 //
 // The id of a span's activity is its trace id, with each half combined with the span id by
 // exclusive or. The events, links and log records of the span have the same activity. The related
-// activity of a start is that of the parent, and the related activity of a link is that of the
-// linked span. A log record without a span has the activity of the thread (CurrentActivity).
+// activity of a start event is the activity of the parent span. The related activity of a link is
+// that of the linked span. A log record without a span has the activity of the thread
+// (CurrentActivity).
 //
 // Each scope writes an event "Resource" before its first event. Its fields are the attributes of
 // the resource. The scope writes it again before the first event that is at least kResourceEvery
-// later.
+// after the previous "Resource".
 //
 // Needs opentelemetry-cpp with LogRecordProcessor::Enabled (1.28 or newer). The library itself does
 // not depend on it.
@@ -146,8 +148,8 @@ class OtelScope {
   bool enabled(Level level) const noexcept {
     return provider_.enabled() && Set(level).EnabledIn(provider_);
   }
-  // Returns whether the event "Resource" must be written now. If so, sets the time of the next one
-  // to `interval` later. Both arguments are in ns; `now` is a time of std::chrono::steady_clock.
+  // Returns whether this thread must write the event "Resource" now. If so, the next "Resource" is
+  // due at `now` + `interval`. Both are in ns; `now` is a time of std::chrono::steady_clock.
   bool TakeResourceTurn(std::int64_t now, std::int64_t interval) noexcept {
     std::int64_t due = resource_due_.load(std::memory_order_relaxed);
     return now >= due && resource_due_.compare_exchange_strong(due, now + interval);
@@ -324,7 +326,8 @@ void OtelAddId(DynamicEvent& event, std::string_view name, const Id& id) noexcep
   event.AddField(name, std::string_view(text, sizeof text));
 }
 
-// Returns the thread's builder of events; see LogSets.
+// Returns the thread's builder of events. LogSets::ThreadsEvent() states why it is thread-local,
+// and why the function is hidden.
 [[gnu::visibility("hidden")]] inline DynamicEvent& OtelEvent() noexcept {
   thread_local DynamicEvent event;
   return event;
@@ -377,7 +380,7 @@ class OpenTelemetryLogs final : public opentelemetry::sdk::logs::LogRecordProces
   void OnEmit(std::unique_ptr<opentelemetry::sdk::logs::Recordable>&& record) noexcept override {
     if (record == nullptr) return;
     try {
-      // MakeRecordable has created it.
+      // MakeRecordable() has created the record, so it has this type.
       Write(static_cast<const opentelemetry::sdk::logs::ReadWriteLogRecord&>(*record));
     } catch (...) {
     }
@@ -453,7 +456,7 @@ class OpenTelemetrySpans final : public opentelemetry::sdk::trace::SpanProcessor
   void OnStart(opentelemetry::sdk::trace::Recordable& span,
                const opentelemetry::trace::SpanContext& /*parent*/) noexcept override {
     try {
-      // MakeRecordable has created it.
+      // MakeRecordable() has created `span`, so it has this type.
       Write(static_cast<const Span&>(span), Opcode::kActivityStart);
     } catch (...) {
     }

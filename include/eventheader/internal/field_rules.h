@@ -58,8 +58,8 @@ constexpr bool IsEncoding(Encoding encoding) noexcept {
 constexpr bool IsZeroTerminated(Encoding encoding) noexcept {
   return encoding >= Encoding::kZStringChar8 && encoding <= Encoding::kZStringChar32;
 }
-// Returns whether the encoding counts bytes. With a format of fixed size, a field of this encoding
-// is nullable: a value of no bytes is null.
+// Returns whether a value of the encoding begins with a count of bytes. With a format of fixed
+// size, a field of this encoding is nullable: a value of no bytes is null.
 constexpr bool CountsBytes(Encoding encoding) noexcept {
   return encoding == Encoding::kStringLength16Char8 || encoding == Encoding::kBinaryLength16Char8;
 }
@@ -99,8 +99,8 @@ inline constexpr std::uint16_t kIntegerEncodings =
 inline constexpr std::uint16_t kEveryEncoding =
     kTextEncodings | kIntegerEncodings | EncodingSet(Encoding::kValue128);
 
-// Facts about the formats. The index of an element is the number of its format. Encodings that
-// count bytes allow every format except kIpAddressObsolete.
+// Facts about the formats. The index of an element is the number of its format. The encodings that
+// begin with a count of bytes allow every format except kIpAddressObsolete.
 inline constexpr FormatFacts kFormats[] = {
     {Format::kDefault, FormatKind::kDefault, kEveryEncoding, "default"},
     {Format::kUnsignedInt, FormatKind::kFixedSize, kIntegerEncodings, "unsigned_int"},
@@ -161,8 +161,8 @@ constexpr bool IsFormatOf(Encoding encoding, Format format) noexcept {
 }
 
 // Returns the format in which readers show a field: `format` if it suits the encoding, else the
-// encoding's default format. With an encoding that counts bytes, a format of fixed size must also
-// suit the size of each value (ValueFormat in decoder.h). The specification does not allow
+// encoding's default format. If CountsBytes() is true for the encoding, a format of fixed size must
+// also suit the size of each value (ValueFormat in decoder.h). The specification does not allow
 // string_utf for value8, but readers treat such a value as a character.
 constexpr Format ShownFormat(Encoding encoding, Format format) noexcept {
   if (format == Format::kIpAddressObsolete) format = Format::kIpAddress;

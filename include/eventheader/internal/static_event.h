@@ -63,10 +63,10 @@ struct FieldFacts {
   bool has_members = false;  // true for a struct whose type lists its members
 
   Way way = Way::kNone;
-  // Number of zero bytes after the field's piece. They are passed like values of fixed size.
+  // Number of zero bytes after the field's piece. These bytes are passed like values of fixed size.
   std::uint8_t suffix = 0;
-  // Number of other bytes that are passed like values of fixed size: those of the whole value, or
-  // those of the count before the field's piece.
+  // Bytes of the value if it is passed as kFixed; bytes of the count before the field's piece if it
+  // is passed as kBlob; else 0.
   std::uint16_t fixed = 0;
   std::size_t minimum = 0;  // bytes of the payload if the size is constant, else 0
 };
@@ -126,7 +126,7 @@ inline constexpr bool kIsOwnFormatOfType = IsFormatOfType<T>(kFactsOfType<T>.for
 struct Totals {
   std::size_t metadata = 0;  // bytes of all definitions
   std::size_t minimum = 0;   // bytes of the values of constant size
-  std::size_t fixed = 0;     // bytes stored as fixed
+  std::size_t fixed = 0;     // sum of FieldFacts::fixed and FieldFacts::suffix, in bytes
   int pieces = 0;
   int fields = 0;   // including members of structs
   int nesting = 0;  // depth of nested structs
@@ -156,9 +156,9 @@ constexpr Totals TotalsOf(const FieldFacts* fields, int number) noexcept {
   return totals;
 }
 
-// Skips `members` fields that begin at index `at`, with the members of structs among them, and
-// returns the index after them. Returns more than `number` if there are fewer fields, or if structs
-// are nested too deep.
+// Skips `members` fields from index `at` on, and returns the index after them. If one of them is a
+// struct whose members follow it in the list, skips these members too. Returns more than `number`
+// if there are fewer fields, or if structs are nested too deep.
 constexpr std::size_t AfterMembers(const FieldFacts* fields, std::size_t number, std::size_t at,
                                    unsigned members, int depth) noexcept {
   for (; members != 0; --members, ++at) {
@@ -187,9 +187,9 @@ constexpr bool IsSameName(std::string_view name, std::string_view other) noexcep
 }
 
 // Returns whether two of the fields from `begin` to `end` have the same name. Also compares the
-// members of structs among these fields, except of structs whose type lists their members
-// (StructMembers compares those). Returns false without a check for more than 128 fields, because
-// compilers limit the steps of a constant expression.
+// names of the members of each struct, unless the struct's type lists its members: StructMembers
+// compares these names. Returns false without a check for more than 128 fields, because compilers
+// limit the steps of a constant expression.
 constexpr bool HasRepeatedName(const FieldFacts* fields, std::size_t begin,
                                std::size_t end) noexcept {
   if (end - begin > 128) return false;
@@ -235,8 +235,8 @@ constexpr char* PutDefinitions(char* out, const FieldFacts* fields, int number) 
   return out;
 }
 
-// An eh_static_event between the numbers of fixed bytes, which come before it, and the head of the
-// event, which comes after it.
+// Holds an eh_static_event in the layout that static_objects.h describes: the numbers of fixed
+// bytes are directly before it, and the head of the event is directly after it.
 template <std::size_t kMetadata, int kPieces>
 struct StaticEvent {
   std::uint16_t fixed[kPieces + (kPieces == 0)];
@@ -355,8 +355,8 @@ template <typename... T, typename... V>
   const std::size_t constant = event.head_size + kFixed;
   ValuesEnd end{room.fixed, room.begin(), made, constant};
   (AddValue<T>(end, values), ...);
-  // Computed from the address of `room`, because the callee uses this pointer also to find the
-  // pieces, which are before `fixed` in `room`.
+  // Computed from the address of `room` instead of `room.fixed`, because the callee subtracts from
+  // this pointer to reach the pieces, which are directly before `fixed`.
   const void* const fixed = reinterpret_cast<std::byte*>(&room) + room.kPiecesSize;
   if constexpr (kMade != 0) {
     return set.WriteMade(event, fixed, end.size, activity);

@@ -42,13 +42,14 @@ typedef struct eh_static_set {
  * metadata) follows it in memory, then EH_HEAD_STEP bytes of any value.
  *
  * The payload of an event alternates between bytes of fixed size and pieces, and ends with bytes
- * of fixed size. The numbers of fixed bytes before each piece are uint16_t values directly before
- * the eh_static_event. EH_MADE_PIECE in a number marks an eh_made_piece. */
+ * of fixed size. For each piece, the number of fixed bytes before it is a uint16_t; these numbers
+ * are directly before the eh_static_event, `pieces` bytes from it. A number with the bit
+ * EH_MADE_PIECE belongs to a piece that points to an eh_made_piece. */
 typedef struct eh_static_event {
   uint16_t last; /* number of fixed bytes after the last piece */
   uint16_t head_size;
   uint16_t head_padded; /* head_size rounded up to a multiple of EH_HEAD_STEP */
-  int16_t pieces;       /* -2 times the number of pieces: offset in bytes to their numbers */
+  int16_t pieces;       /* -2 times the number of pieces */
 } eh_static_event;
 enum { EH_SLACK = 16, EH_HEAD_STEP = 32, EH_MADE_PIECE = 0x8000 };
 
@@ -60,7 +61,7 @@ typedef struct eh_piece {
 } eh_piece;
 
 /* The data of a piece whose bytes in memory are not its bytes in the event. eh_piece::data points
- * to it. `put` writes the bytes of the event and returns their end. */
+ * to this struct. `put` writes the bytes that `value` has in the event, and returns their end. */
 typedef struct eh_made_piece {
   void* (*put)(void* out, const void* value);
   const void* value;
@@ -69,8 +70,8 @@ typedef struct eh_made_piece {
 /* Writes an event to `set` (an eh_static_set or an eh_event_set), counts the result and returns it
  * as an eh::WriteResult. Does not check whether the set is enabled. `fixed` points to all bytes of
  * fixed size, one after the other, then EH_SLACK bytes of any value. The pieces are directly before
- * `fixed`, as eh_piece values. None of them may point to an eh_made_piece. `size` is that of the
- * event without the activity, and must not overflow 64 bits. `activity` may be NULL.
+ * `fixed`, as eh_piece values. None of them may point to an eh_made_piece. `size` is the size of
+ * the event in bytes, without the activity, and must not overflow 64 bits. `activity` may be NULL.
  * Async-signal-safe. Uses about 1 KiB of the stack, or about the size of the event if that exceeds
  * 1 KiB. */
 uint8_t eh_write_static(const void* set, const eh_static_event* event, const void* fixed,

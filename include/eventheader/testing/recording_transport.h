@@ -23,9 +23,9 @@
 namespace eh {
 
 // Replaces the kernel in tests. Enables every tracepoint that is registered, unless
-// SetEnabled(false) was called. Thread-safe, but unlike the real transport, Write() allocates and
-// locks. Providers that still use a destroyed RecordingTransport have no transport: their events
-// are disabled, and their status is EOWNERDEAD until SetTransport() gives them another transport.
+// SetEnabled(false) was called. Thread-safe. Unlike in the library's transports, Write() allocates
+// and locks. Providers that still use a destroyed RecordingTransport have no transport: their
+// events are disabled, and their status is EOWNERDEAD until SetTransport() gives them another one.
 class RecordingTransport final : public Transport {
  public:
   struct Record {

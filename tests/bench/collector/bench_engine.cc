@@ -1,5 +1,5 @@
-// Measures what the engine costs for each event, from a ring in memory, which no kernel fills, to a
-// sink.
+// Measures what the engine costs for each event. The engine is the code of a recorder between a
+// perf ring and a sink. The benchmark itself fills the ring, which is in memory.
 //
 //   bench_engine [--json] [--instructions]
 //
@@ -7,7 +7,7 @@
 // The engine reads them with its PerfRing, converts and writes them with its Distributor and
 // Session, and ends intervals as a recording does. The floor is a recorder that does not interpret
 // records, like perf. If the sink discards its data, the floor is a memcpy of the records. If the
-// sink is a file, it is a write() of the records from the ring. For two sessions on the same
+// sink is a file, the floor is a write() of the records from the ring. For two sessions on the same
 // tracepoint, the floor is one session.
 #include <eventheader/dynamic_event.h>
 #include <eventheader/eh.h>

@@ -1,6 +1,6 @@
 // Measures what a second segment (iovec) of an event would add to the cost of a system call,
-// compared with the copy that it would save. This is why the library passes each event in one
-// buffer, whatever its size.
+// compared with the copy that it would save. The result is the reason why the library passes each
+// event in one buffer, whatever its size.
 //
 //   bench_segment [--json]
 //
@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   const bench::Reporter reporter("segment", options.json);
   const int file = memfd_create("bench", MFD_CLOEXEC);
   if (file < 0) bench::Fail(std::string("memfd_create: ") + std::strerror(errno));
-  // The last size is the maximum that an event can have after its header and metadata.
+  // The last size is close to the maximum that an event can have.
   for (const std::size_t size : {64, 1024, 4096, 8000}) {
     Segment segment(file, size);
     for (int pass = 0; pass < 10; ++pass) segment.Measure();

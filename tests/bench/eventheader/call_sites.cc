@@ -1,6 +1,6 @@
 // Call sites that are compiled and measured, but not run: EVENTS events (1 or 9), and SITES calls
-// of the first event (1 or 9). With PLAIN_CALL, the calls are calls of a function that does nothing
-// else, which is the minimum for a call with these arguments.
+// of the first event (1 or 9). With PLAIN_CALL, the sites call a plain function instead, which is
+// the minimum for a call with these arguments.
 #include <eventheader/eh.h>
 
 #include <cstdint>

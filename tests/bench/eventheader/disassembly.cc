@@ -65,7 +65,8 @@ bool IsExit(const Instruction& instruction) {
          (instruction.name == "add" && instruction.operands.ends_with(",%rsp"));
 }
 
-// Returns the operand before the last comma, which may itself have commas: "0x10(%rip),%rax".
+// Returns the first operand. It ends at the last comma, because it may have commas itself, as in
+// "(%rax,%rcx),%rdx".
 std::string_view Source(const Instruction& instruction) {
   return std::string_view(instruction.operands).substr(0, instruction.operands.rfind(','));
 }

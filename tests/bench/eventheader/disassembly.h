@@ -1,4 +1,4 @@
-// Checks the promise that compilers make a load, a test and a branch of a disabled event.
+// Checks the promise that a disabled event is compiled to a load, a test and a branch.
 #ifndef TESTS_BENCH_EVENTHEADER_DISASSEMBLY_H_
 #define TESTS_BENCH_EVENTHEADER_DISASSEMBLY_H_
 

@@ -10,8 +10,8 @@ constexpr bench::Event8<provider> event;
 
 }  // namespace
 
-// The event is enabled before the collector has answered, but the service may use only a part of
-// its memory until then.
+// An event may be enabled before the collector has answered. Until then, the service may use only
+// a few chunks of its ring, and would lose events. So this also waits for the answer.
 int IsRecorded() {
   const bool is_connected = eh::DescribeTransport(nullptr, 0) == eh::TransportState::kRingConnected;
   return is_connected && event.enabled() ? 1 : 0;

@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   const int threads = std::atoi(argv[1]);
   const int bursts = std::atoi(argv[2]);
   const int events = std::atoi(argv[3]);
-  // Ends this process if the benchmark fails and does not end it.
+  // Ends this process after 60 s, even if the benchmark fails and does not end it.
   alarm(60);
   while (IsRecorded() == 0) usleep(1000);
   std::puts("ready");

@@ -4,7 +4,7 @@
 //   numbered    one event of each of the numbered tracepoints
 //   flood N     N small events
 //   large N     N events that are larger than a small buffer
-//   sleep       a pause longer than 32 bits of nanoseconds, with an event before and after it
+//   sleep       a pause of more than 2^32 ns, with an event before and after it
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 

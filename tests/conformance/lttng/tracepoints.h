@@ -84,7 +84,7 @@ LTTNG_UST_TRACEPOINT_EVENT(conformance, large,
   LTTNG_UST_TP_ARGS(const int8_t*, bytes, size_t, count),
   LTTNG_UST_TP_FIELDS(lttng_ust_field_sequence(int8_t, bytes, bytes, size_t, count)))
 
-// More kinds of events than an id of 5 bits can distinguish.
+// Defines more kinds of events than an id of 5 bits can distinguish, so that LTTng uses longer ids.
 LTTNG_UST_TRACEPOINT_EVENT_CLASS(conformance, numbered,
   LTTNG_UST_TP_ARGS(int, value),
   LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(int, value, value)))

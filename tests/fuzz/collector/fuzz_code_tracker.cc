@@ -1,5 +1,5 @@
 // Parses any bytes as /proc/PID/maps, and applies any changes to the mappings of a few processes.
-// Checks that a mapping that is found contains the address and holds at the time.
+// Checks that each mapping that Find returns contains the address and existed at the time.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -30,7 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   collector::CodeTracker code(collector::KernelSymbols::Parse(""));
   std::uint64_t timestamp = 0;
   std::uint64_t dropped = 0;
-  // Each step has a kind and pids, an address, a size and the time since the step before.
+  // A step has 4 bytes: its kind and two pids, an address, a size, and the time since the last
+  // step.
   for (; size >= 4; bytes += 4, size -= 4) {
     const std::uint32_t pid = (bytes[0] >> 4) & 3;
     const std::uint32_t other = bytes[0] >> 6;

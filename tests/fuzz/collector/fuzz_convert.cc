@@ -55,15 +55,15 @@ bool IsSame(const Value& ours, const Value& theirs) {
   return ours == theirs;
 }
 
-// Gives members of one name the form that PayloadJson gives them: one member, which has an array of
-// their values.
+// Replaces members with the same name by one member, whose value is an array of their values.
+// PayloadJson shows such members in this form.
 void MergeMembersOfOneName(Value* value, rapidjson::Document::AllocatorType& allocator) {
   if (value->IsArray()) {
     for (Value& element : value->GetArray()) MergeMembersOfOneName(&element, allocator);
   }
   if (!value->IsObject()) return;
   Value merged(rapidjson::kObjectType);
-  // Not a range, because clang rejects the comparison of RapidJSON's iterators in C++20.
+  // Not a range-based loop, because clang rejects the comparison of RapidJSON's iterators in C++20.
   for (auto it = value->MemberBegin(); it < value->MemberEnd(); ++it) {
     auto& member = *it;
     MergeMembersOfOneName(&member.value, allocator);
@@ -85,8 +85,9 @@ void Parse(const std::string& json, rapidjson::Document* document) {
   Require(!document->HasParseError() && document->IsObject());
 }
 
-// `json` is what libeventheader shows for the event, which has no error; `consumed` is the size of
-// its payload.
+// Converts the event with a row of the form `forms`, and compares what the reader shows with
+// `json`, the fields as libeventheader shows them. `consumed` is the size of the event's payload in
+// bytes.
 void CheckForm(const eh::EventView& event, const eh::TracepointName& name, const ValueForms& forms,
                const Value& json, std::size_t consumed) {
   const absl::StatusOr<EventSchema> schema = CompileEventSchema(event, name, kTracepoint, forms);
@@ -104,7 +105,8 @@ void CheckForm(const eh::EventView& event, const eh::TracepointName& name, const
       trace::PayloadJson(trace::PayloadStyle::kForPrograms).Put(shown, &writer);
   rapidjson::Document ours;
   Parse(buffer.GetString(), &ours);
-  // The reader's limit on the number of values counts differently from the decoder's.
+  // The reader may reject an event that the decoder accepts, because it counts values differently
+  // against its limit.
   if (status.ok()) Require(IsSame(ours, json));
 }
 

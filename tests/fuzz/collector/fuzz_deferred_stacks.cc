@@ -1,6 +1,6 @@
 // Joins any samples and records of a perf ring with the user parts of their stacks. Checks that a
 // joined stack contains the entries of the sample and of the record, and that every sample whose
-// part was deferred is joined or counted.
+// user part was deferred is joined or counted as missing it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -53,7 +53,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
         Require(joined.stack.data() == sample.stack.data() && !joined.lacks_user_frames);
         return;
       }
-      // The mark of the user part and at least one frame replace the two entries.
+      // kDeferredMark and the cookie, of 8 bytes each, are removed if the user part is missing.
+      // Else PERF_CONTEXT_USER and at least one frame replace them.
       Require(joined.lacks_user_frames ? joined.stack.size() == sample.stack.size() - 16
                                        : joined.stack.size() >= sample.stack.size());
     });

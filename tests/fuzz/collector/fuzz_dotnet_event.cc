@@ -1,5 +1,6 @@
-// Parses any record of a tracepoint for .NET, learns its description, and then parses a second
-// event of the same kind. A file must be able to hold the rows.
+// Parses any bytes as an event of a tracepoint for .NET, and compiles the description that it has.
+// A second event without a description must get the same row, but only if it is of the same
+// process. A writer must accept the row.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

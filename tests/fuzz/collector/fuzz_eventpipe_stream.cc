@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   collector::EventPipeConnection connection;
   connection.socket = base::UniqueFd(ends[0]);
   collector::EventPipeStream stream(std::move(connection));
-  // The first half arrives before the second one.
+  // The stream arrives in two halves, so the reader must continue after an incomplete stream.
   const std::size_t half = bytes.size() / 2;
   Require(write(process.get(), bytes.data(), half) == static_cast<ssize_t>(half));
 

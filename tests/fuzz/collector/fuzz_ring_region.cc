@@ -1,6 +1,6 @@
-// Changes a region at places that the input chooses, between readings of it, and checks what the
-// reader delivers. The input is a list of steps: a number that selects the part of the region or a
-// call, an index, an offset, a size, and bytes.
+// Changes the region of a service with rings in user space, at places that the input chooses, and
+// checks what the reader delivers between the changes. The input is a list of steps: a number that
+// selects a part of the region or a call, an index, an offset, a size, and the bytes to write.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ struct Step {
   std::uint8_t size;
 };
 
-// Returns where the step writes, or 0 if it is a call.
+// Returns the offset in the region at which the step writes; 0 if the step is a call.
 std::uint64_t PlaceOf(const Step& step) {
   switch (step.kind % 10) {
     case 0:
@@ -64,7 +64,8 @@ std::uint64_t PlaceOf(const Step& step) {
   }
 }
 
-// Takes all events, or those whose first byte is not `left`.
+// Reads the region twice, and checks each event. Leaves events whose first byte is `left` in the
+// region; -1: leaves none.
 void Read(collector::RingRegion* region, int left = -1) {
   std::size_t records = 0;
   std::size_t not_taken = 0;

@@ -67,7 +67,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   Require(!frames.empty() && frames.size() <= kMaxFrames && lookups <= frames.size());
   Require(frames.front() == thread.registers[collector::kProgramCounter]);
   for (std::size_t i = 1; i + 1 < frames.size(); ++i) {
-    // A return address may be just after the mapping, and a signal increases it by one.
+    // A return address may be just after the mapping. The walk adds 1 to the address of a frame
+    // that a signal interrupted.
     Require(frames[i] >= kCode && frames[i] <= kCode + kCodeSize + 1);
   }
   return 0;

@@ -35,7 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<std::byte> out;
     std::span<const std::byte> payload;
     const auto outcome = schema->program.Run(record, form, &out, &payload);
-    // A payload is rejected after at most one field too many.
+    // A payload that becomes larger than an event may be is rejected after the field that is too
+    // much.
     if (out.size() > 4 * 65536) std::abort();
     if (!outcome.fits) continue;
     nettrace::EventMetadata metadata = schema->MetadataFor(form);

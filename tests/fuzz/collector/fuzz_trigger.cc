@@ -1,5 +1,6 @@
-// Parses the first line as a trigger, and the rest as payloads of an event with a field of each
-// kind.
+// Parses the first line as a trigger, whose text must parse to the same trigger again. Passes two
+// equal events of the same time to the trigger, which may fire once. The rest of the input is the
+// payload of these events, with a field of each type.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

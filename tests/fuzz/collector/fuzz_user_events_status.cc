@@ -1,5 +1,5 @@
 // Reads the kernel's list of user_events with any names in it, as the kernel writes it, and any
-// text instead of the list. A name without line feeds must not be hidden by others. If no name has
+// text instead of the list. Names with line feeds must not hide a name without them. If no name has
 // line feeds, the list must be read exactly.
 #include <algorithm>
 #include <cstddef>

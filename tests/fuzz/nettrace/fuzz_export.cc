@@ -1,6 +1,7 @@
 // Exports hostile files in every format. The JSON must be valid, each fxt record must have the
 // length that it states and refer to earlier records only, all csv lines must have the same
-// columns, folded stacks must have their sums, and the metadata of parquet must describe its pages.
+// columns, each line of folded stacks must have a sum, and the metadata of parquet must describe
+// its pages.
 #include <rapidjson/document.h>
 
 #include <cstddef>
@@ -190,7 +191,8 @@ void ExportCtf(std::span<const std::byte> bytes, tools::ctf::Version version) {
   Run(bytes, &exporter);
 }
 
-// The lines of folded stacks must have a sum, and the JSON must be valid. pprof is binary.
+// The lines of folded stacks must end with a sum, and the JSON must be valid. The contents of
+// pprof, which is binary, are not checked.
 void ExportStacks(std::span<const std::byte> bytes, tools::stacks::Format format) {
   const std::unique_ptr<Reader> reader = Open(bytes);
   MemorySink sink;

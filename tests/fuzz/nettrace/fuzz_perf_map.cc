@@ -1,5 +1,6 @@
-// Reads any bytes as a perf map, in one piece and in two. Checks that both find the same functions,
-// that they contain the addresses, and that names are bounded.
+// Reads any bytes as a perf map, in one piece and in two. Both readings must find the same
+// functions for a list of addresses. A function must contain its address, and its name must be
+// bounded.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

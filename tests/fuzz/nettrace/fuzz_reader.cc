@@ -1,7 +1,7 @@
 // Reads hostile streams of any version to their end, including payloads: in file order from memory
 // and from a source that must be waited for, and by time from a source that returns a few bytes at
 // a time, with events held in memory and in a temporary file. All must read the same events, and
-// both readers by time must return them in the same order, that of time.
+// both readers by time must return them in order of time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -140,7 +140,8 @@ Seen ReadAll(AnyReader* reader) {
 }
 
 // Returns whether a reader that waits for its source reads the same as `reader`, which is at its
-// end. The end of damage is not known while more bytes may come.
+// end. The damage that the two report may differ, because a reader that waits for more bytes does
+// not know where the damage ends.
 bool ReadsTheSameIfLate(std::span<const std::byte> bytes, const Reader& reader, const Seen& seen) {
   auto late = Open(std::make_unique<PieceSource>(bytes, /*is_late=*/true), kWaiting);
   Seen seen_late;
@@ -159,7 +160,8 @@ bool Same(const Reader::Stats& a, const Reader::Stats& b) {
          a.blocks == b.blocks && a.complete == b.complete;
 }
 
-// Rows that are read as short rows where possible must equal rows that are not.
+// Reads the rows of a block twice, as short rows where that is possible, and as full rows. Both
+// must be equal.
 void CompareRows(nettrace::internal::EventRows rows) {
   nettrace::internal::EventRows expected = rows;
   while (rows.ok() && !rows.AtEnd()) {
@@ -207,7 +209,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   nettrace::TimeOrderedReader ordered(std::move(from_pieces));
   Require(ReadAll(&ordered) == seen);
   Require(Same(ordered.reader().stats(), reader->stats()));
-  // The error names the damage and its place.
+  // The errors, which name the damage and its offset, must be equal, too.
   Require(ordered.reader().status() == reader->status());
   nettrace::TimeOrderedReader in_memory(Open(std::make_unique<nettrace::MemorySource>(bytes)));
   nettrace::TimeOrderedReader by_file(Open(std::make_unique<nettrace::MemorySource>(bytes)),

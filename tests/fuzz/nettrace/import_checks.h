@@ -27,7 +27,7 @@ class KeepingSink : public Sink {
   std::vector<std::byte>* bytes_;
 };
 
-// Requires that the file has no errors, and has this many events.
+// Requires that the file has no errors, and at least this many events.
 inline void RequireRightFile(std::span<const std::byte> file, std::uint64_t events) {
   const auto report = Verify(std::make_unique<MemorySource>(file));
   if (!report.ok() || report->errors > 0 || report->events < events) __builtin_trap();

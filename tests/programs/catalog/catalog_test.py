@@ -87,7 +87,7 @@ class CatalogTest(unittest.TestCase):
             self.assertIn(path, said)
         _, said = run("catalog", "no-such-package", status=1)
         self.assertIn("no such file, and no such installed Debian package", said)
-        # The command shows the other file although the first one does not exist.
+        # The command shows the second file although the first file does not exist.
         self.assertEqual(shown(run("catalog", "/no/such/program", ARGS.plain, status=1)[0]), EVENTS)
 
 

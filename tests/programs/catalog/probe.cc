@@ -1,5 +1,5 @@
-// A program, or a shared object, whose events the test knows. It writes events only while they are
-// enabled.
+// A program, or a shared object, with the events that catalog_test.py expects. It writes events
+// only while they are enabled.
 #include "probe.h"
 
 #include <eventheader/macros.h>

@@ -16,7 +16,8 @@ LEAST_MESSAGES = 40
 LEAST_PART = 8
 PLACEHOLDER = "..."
 
-# Also matches comments, numbers with separators and characters, so that quotation marks in them begin no string literal.
+# A token of C++ code. Comments, numbers with separators and characters match as a whole, so that quotation marks in
+# them begin no string literal.
 TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|\b\d[\w.]*(?:'\w+)*|'(?:\\.[^'\n]*|[^'\\\n])'"""
                    r"""|R"(?P<delimiter>[^(\s]*)\((?P<raw>.*?)\)(?P=delimiter)["]"""
                    r"""|"(?P<text>(?:\\.|[^"\\\n])*)"|\S""", re.DOTALL)

@@ -44,8 +44,8 @@ eh::RecordingTransport::Record RecordEvent() {
   return transport.Take().at(0);
 }
 
-// Writes the file that `nettrace record` makes of two such events of a CPU, with three lost between
-// them.
+// Writes the file that `nettrace record` makes of two events that equal `record`. Both come from
+// one CPU, which has lost three events between them.
 absl::Status WriteFile(const eh::RecordingTransport::Record& record,
                        std::unique_ptr<nettrace::Sink> sink) {
   eh::EventView event;

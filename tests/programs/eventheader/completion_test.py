@@ -109,7 +109,8 @@ class BashTest(unittest.TestCase):
         self.assertEqual(self.with_programs(["nettrace", "ctl", "stop", "w"], nettrace=listed), {"web"})
 
     def test_tracepoints_are_completed(self):
-        # The completion reads the kernel's list of tracepoints with sed. This script replaces sed, and reads another list.
+        # The completion reads the kernel's list of tracepoints with sed. This script replaces sed, and reads a list of
+        # the test.
         real = shutil.which("sed")
         lines = "sched:sched_switch\nsched:sched_wakeup\nuser_events:Shop_L4K1\nuser_events:$(touch\n"
         sed = f"printf '{lines}' | {real} -n \"$2\"\n"

@@ -26,7 +26,7 @@ def check():
     assert values("state", session="web") == {("running",): 0, ("suspended",): 1, ("failed",): 0, ("stopped",): 0}
     losses = values("largest_losses", session="web")
     assert len(losses) == 21 and sum(losses.values()) == 5000, f"expected 21 rows with a sum of 5000: {losses}"
-    # The name is escaped as in the other outputs of `nettrace ctl`.
+    # The name of the tracepoint has control characters. It is escaped as in the other outputs of `nettrace ctl`.
     assert losses[("39", '\\u001b[2J\\u202e\ufffd\\u000a"x\\')] == 40, losses
     assert losses[("7", "")] == 1000, losses
 

@@ -16,7 +16,8 @@ from support import commands, script, trace_folder
 ARGS = script.options(__doc__, "nettrace", "generate", "traces")
 MEGABYTE = 1024  # KiB
 
-# The first and last event of each activity that has stopped, in the order of the last ones.
+# A program of jq that returns the start and the stop event of each activity that has stopped, in the order of the
+# stops.
 ACTIVITIES = ("reduce .[] as $event ({open: {}, done: []}; if $event.activityId == null then . elif $event.opcode == 1"
               " then .open[$event.activityId] += [$event] elif $event.opcode == 2 and (.open[$event.activityId] | length) > 0"
               " then .done += [{start: .open[$event.activityId][-1], stop: $event}] | .open[$event.activityId] |= .[:-1]"
@@ -139,7 +140,8 @@ class QueryTest(unittest.TestCase):
                           "number IN (9, 3, 7)", "number = 0", "number = 1e3", "number = 'x'", "tid = 1000 AND tid = 2000",
                           "provider = 'Shop.Web' AND provider = 'Shop.Database'", "name = 'Query' OR name = 'Request'"):
             with self.subTest(condition=condition):
-                # SQLite cannot pass conditions on the result of an expression to the reader.
+                # A condition on expressions must select the same rows as on columns. SQLite cannot pass conditions on
+                # expressions to the reader, so it checks each row itself.
                 hidden = re.sub(r"\b(provider|name)\b(?! COLLATE)", r"(\1||'')", re.sub(r"\b(pid|tid|level|time|number)\b", r"(+\1)", condition))
                 # SQLite converts '1000' when it compares it with a column of numbers, but not with an expression. So the test
                 # replaces these values by values of the column's type.
@@ -241,7 +243,7 @@ class QueryTest(unittest.TestCase):
                 _, status, used = os.wait4(process.pid, 0)
                 process.returncode = os.waitstatus_to_exitcode(status)
                 self.assertEqual(process.returncode, expect)
-                # A sanitizer keeps memory that was freed.
+                # A sanitizer keeps memory that was freed, so the limit does not hold with it.
                 if not has_sanitizer:
                     self.assertLess(used.ru_maxrss, 400 * MEGABYTE)
 

@@ -54,7 +54,7 @@ class ReportActivitiesTest(PageCase):
             ["◆ Render", "500 µs", "300 µs", "200 µs", "300 µs", "100 web, 101 web"],
             ["◆ Fetch", "200 µs", "200 µs", "0 ns", "200 µs", "→ 300 cache, 301 cache"]])
         self.assertIn("All 10 events inside are in this page.", self.value(TEXT.format("#tree")))
-        # All four rows of this tree are on the critical path, so none disappears.
+        # All four rows of this tree are on the critical path, so all stay when only that path is shown.
         self.click("#only-critical")
         self.assertEqual(len(self.value(TREE.format("#tree"))), 4)
 
@@ -81,8 +81,8 @@ class ReportActivitiesTest(PageCase):
 
     def test_an_event_leads_to_its_activity_and_back(self):
         self.open("tree")
-        # Opens an event without an activity id. The page must find its activity: the query that its thread executes at
-        # that time for the slow request.
+        # Opens an event without an activity id. The page must find the activity of the event: the query that the thread
+        # of the event executes at that time for the slow request.
         number = self.value("""JSON.parse(document.querySelector("#data").textContent).singleEvents.findIndex(({event}) =>
           event.name === "Note" && event.payload.n === 150 && event.tid === 201)""")
         self.value("""(box => { box.value = "Note 201"; box.dispatchEvent(new Event("input")); })(document.querySelector("#search"))""")
@@ -133,7 +133,7 @@ class ReportActivitiesTest(PageCase):
             took = max(times) - min(times)
             self.assertEqual(row[1].removesuffix(" or more"), f"{took / 1e6:.3g} ms" if took >= 1e6 else f"{took / 1e3:.3g} µs")
         self.assertEqual(self.value(TEXT.format("#inside-heading")), f"Query: {len(of_id(query['activityId']))} events")
-        # A typical activity is beside this activity, whose address opens it again.
+        # The page shows a typical activity beside the followed one. The address must open the followed one again.
         self.assertIn("typical", self.value(TEXT.format("#tree-beside h3")))
         address = self.value("location.hash")
         self.assertRegex(address, rf"activity={query['activityId']}%40\d+&node=1$")
@@ -212,7 +212,8 @@ class ReportActivitiesTest(PageCase):
         self.assertIsNone(self.value("document.activeElement.closest('#tree')"))
 
     def test_a_click_changes_a_bounded_part_of_the_page(self):
-        # A click draws only rows of bounded tables, whatever the size of the page.
+        # A click draws a bounded number of rows, whatever the size of the page, so it adds a bounded number of
+        # elements.
         self.browser.call("Performance.enable", timeDomain="threadTicks")
         task = lambda: next(m["value"] for m in self.browser.call("Performance.getMetrics")["metrics"] if m["name"] == "TaskDuration")  # noqa: E731
         change = "(box => {{ box.value = {}; box.dispatchEvent(new Event('{}')); }})(document.querySelector('{}'))"
@@ -277,7 +278,7 @@ class ReportActivitiesTest(PageCase):
         self.assertIn("activity=0", self.value("location.hash"))
         self.open("burst")
         difference = self.value("document.querySelector('#difference-table tbody tr').cells[0].textContent")
-        self.assertEqual(difference, "Payment")  # the slow dependency
+        self.assertEqual(difference, "Payment")  # The slow dependency must be first.
 
 
 def require():

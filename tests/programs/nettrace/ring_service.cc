@@ -1,6 +1,6 @@
-// A service for the test of rings. It prints "enabled" when its tracepoints are, and waits for a
-// line on standard input. Then it writes events whose values follow from their numbers, prints how
-// many were written and lost, and waits for the end of standard input.
+// A service for the test of rings. It prints "enabled" when its tracepoints are enabled, and waits
+// for a line on standard input. Then it writes events whose values follow from their numbers,
+// prints how many were written and lost, and waits for the end of standard input.
 //   ring_service THREADS EVENTS
 //   ring_service EVENTS            writes at once, in the main thread, and ends
 #include <eventheader/eh.h>
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const auto threads = static_cast<std::uint32_t>(std::atoi(argv[1]));
   const int events = std::atoi(argv[2]);
-  // Ends this process if the test fails and does not end it.
+  // Ends this process after 60 s, even if the test fails and does not end it.
   alarm(60);
   while (!numbers.enabled() || !failed.enabled()) usleep(1000);
   std::puts("enabled");

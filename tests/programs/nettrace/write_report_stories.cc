@@ -204,7 +204,7 @@ void WriteShare(const std::string& path, int names) {
   for (double at = shop.Wait(40); at < 600 * kSecond; at += shop.Wait(40)) {
     AddRequest(&shop, Shop::kWeb, at, shop.Duration(5 * kMillisecond));
     const bool is_worse = at >= 300 * kSecond && at < 360 * kSecond;
-    // The waits are random, too.
+    // Wait() serves as a random number: a request fails with a probability of about 18 % or 5 %.
     if (shop.Wait(1) < (is_worse ? 0.2 : 0.05) * kSecond) {
       const int name = names == 1 ? int{Shop::kFailed} : Shop::kKinds + errors++ % names;
       shop.Add(static_cast<Shop::Kind>(name), Shop::kWeb, at + kMillisecond);

@@ -2,7 +2,7 @@
 //   shop.nettrace     four processes, activities with start and stop, losses in the middle
 //   hostile.nettrace  names that would be HTML, scripts or control characters
 //   far.nettrace      two events that are more than 2^53 ticks apart
-//   large.nettrace    60,000 events, more than a page has one by one, and one that is too large
+//   large.nettrace    60,000 events, more than a page can list, and one with too large fields
 //   tree.nettrace     200 requests with activities inside, in three processes; one is slow
 //   mixed.nettrace    100,000 events, with rare kinds, errors, slow activities and losses
 //   hosts/*.nettrace  requests of one host, and their queries on another host with the same pids;
@@ -102,7 +102,7 @@ void WriteLarge(const std::string& path) {
   const auto tick = trace.AddKind("Large", "Tick", 0, "n", false);
   const auto text = trace.AddKind("Large", "Text", 0, "t", true);
   const nettrace::ThreadIndex thread = trace.AddThread("main", 1, 1);
-  // The first event is in every sample.
+  // Writes the event that is too large first, because every sample of a kind has its first event.
   trace.Text(text, thread, 0, std::u16string(20000, u'<'));
   for (std::uint32_t i = 1; i < 60000; ++i) {
     trace.Number(tick, thread, i * 10 * kMicrosecond, i);
@@ -138,7 +138,7 @@ void WriteMixed(const std::string& path) {
     if (i >= 30000 && i < 31500) trace.Number(failed, worker, at + 2, i);
     if (i % 20000 == 500) trace.Number(fatal, worker, at + 3, i);
     if (activity) {
-      // Every second step is known to be in the call only by its thread.
+      // Every second step has no activity id, so only its thread shows that it belongs to the call.
       trace.Number(step, worker, at + 4, i, i % 2 == 0 ? activity : std::nullopt);
       if (at >= call_ends) {
         trace.Number(end, worker, at + 5, i, activity);

@@ -1,4 +1,5 @@
-// A Service without a daemon, with sessions in memory and a tail that writes what the test sets.
+// A control::Service for tests without a daemon. Its sessions are in memory, and its tails send
+// texts that the test sets.
 #ifndef TESTS_SUPPORT_COLLECTOR_FAKE_SERVICE_H_
 #define TESTS_SUPPORT_COLLECTOR_FAKE_SERVICE_H_
 
@@ -116,7 +117,8 @@ class FakeService : public control::Service {
    public:
     FakeTail(FakeService* service, base::UniqueFd socket, std::string text)
         : service_(service), socket_(std::move(socket)), thread_([this, text = std::move(text)] {
-            ++service_->tails;  // before the text is sent, so that its reader sees the count
+            // Counts before it sends the text, so that a test that reads the text sees the count.
+            ++service_->tails;
             SendAll(text);
           }) {}
     ~FakeTail() override {

@@ -20,7 +20,7 @@ namespace collector {
 
 class MemoryRing {
  public:
-  // `size` is a power of two. PerfRing expects whole pages, but nothing depends on that.
+  // `size` is a power of two, in bytes. Unlike a ring of the kernel, it may be less than a page.
   explicit MemoryRing(std::size_t size)
       : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
         size_(size),
@@ -33,7 +33,7 @@ class MemoryRing {
   std::size_t size() const { return size_; }
   const std::byte* data() const { return memory_.get() + page_; }
 
-  // Moves both ends, as if this many bytes had been written and read before.
+  // Moves both ends of the ring, as if `position` bytes had been written and read before.
   void StartAt(std::uint64_t position) { control()->data_head = control()->data_tail = position; }
 
   // Writes `bytes` at the head of the ring. They must not exceed the ring's size.
@@ -79,7 +79,7 @@ class MemoryRing {
     return bytes;
   }
 
-  // Returns a record with the deferred user part of a stack.
+  // Returns a record with the frames in user space of an earlier sample, which has this `cookie`.
   static std::vector<std::byte> DeferredStack(std::uint32_t tid, std::uint64_t time,
                                               std::uint64_t cookie,
                                               std::span<const std::uint64_t> entries) {

@@ -24,7 +24,7 @@
 
 namespace collector::testing {
 
-// Writes events numbered from 0, and begins a section when the sink wants one, as a session does.
+// Writes events numbered from 0. Begins a section when the sink asks for one, as a session does.
 class NumberedStream {
  public:
   explicit NumberedStream(std::unique_ptr<nettrace::Sink> sink) : sink_(sink.get()) {

@@ -43,7 +43,7 @@ class SampleTrace {
     if (!ParseTracepointId(sample.raw, &id) || !converter_.Knows(id)) return AddLost(cpu, 1);
     return trace_.Write(cpu, converter_.Convert(id, sample, timestamp));
   }
-  // Reads the description of a kind of events of .NET from a sample that Write gets later.
+  // Reads the description of a kind of .NET event from a sample that is passed to Write later.
   void Learn(const SampleRecord& sample, std::uint64_t timestamp) {
     std::uint16_t id = 0;
     if (ParseTracepointId(sample.raw, &id)) converter_.Learn(id, sample, timestamp);

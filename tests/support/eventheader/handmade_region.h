@@ -1,4 +1,5 @@
-// A region as a service hands it over, made without the library, for tests of hostile services.
+// Makes regions, the shared memory in which a service passes events to the collector, without the
+// library. Tests of hostile services can therefore make wrong regions.
 #ifndef TESTS_SUPPORT_EVENTHEADER_HANDMADE_REGION_H_
 #define TESTS_SUPPORT_EVENTHEADER_HANDMADE_REGION_H_
 

@@ -36,7 +36,8 @@ struct RandomEvent {
   bool has_activity;
 };
 
-// Returns the bytes in a unit of an encoding, which the byte order reverses.
+// Returns the size of a unit of an encoding, in bytes. The other byte order reverses the bytes of
+// each unit.
 inline int UnitSize(int encoding) {
   constexpr int kSizes[] = {0, 0, 1, 2, 4, 8, 1, 1, 2, 4, 1, 2, 4, 1};
   return kSizes[encoding];

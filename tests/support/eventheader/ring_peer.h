@@ -1,5 +1,6 @@
-// The header of a region, and packets with descriptors, as a service sends them; made without the
-// library. Does not need GoogleTest, so that fuzzers can use it.
+// Makes the header of a region (the shared memory of a service's rings), and sends packets with
+// descriptors, as a service does, but without the library. Fuzzers use this file, so it does not
+// need GoogleTest.
 #ifndef TESTS_SUPPORT_EVENTHEADER_RING_PEER_H_
 #define TESTS_SUPPORT_EVENTHEADER_RING_PEER_H_
 

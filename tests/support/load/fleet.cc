@@ -34,8 +34,8 @@ bool Receive(int pipe, T* value) {
   return read(pipe, value, sizeof *value) == sizeof *value;
 }
 
-// Writes to `said` when the provider is enabled, and then, after the end of `go`, how many events
-// were written.
+// Sends a byte to the pipe `said` when the provider is enabled. Writes the events when the other
+// end of the pipe `go` is closed, and then sends to `said` how many events were written.
 [[noreturn]] void Serve(unsigned number, std::uint32_t events, int go, int said) {
   const std::string name = "Fleet_" + std::to_string(number);
   pthread_setname_np(pthread_self(), name.c_str());

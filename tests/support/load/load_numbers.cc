@@ -2,13 +2,14 @@
 // on one line: {"file", "complete", "findings", "events", "lost", "numbered", "returns", "first",
 // "last", "twice", "numbers": [[pid, thread, tracepoint, from, to], ...]}.
 //
-// `numbers` are inclusive ranges in order. They count the events that a thread wrote to one of its
-// tracepoints: every third event, or every call. An event is written only if it is collected, and
-// one tracepoint may be collected a moment earlier or later than another. `twice` is the number of
-// duplicate events. `first` and `last` are times of numbered events, in ticks, or null. `returns`
-// counts the ends of the calls of load_service --calls, which have no number. `findings` are those
-// of nettrace verify --strict. For a file that is cut, the intact part is shown. With --pid, only
-// events of this process are numbered ones.
+// `numbers` are inclusive ranges in order. The numbers count the events of one thread and
+// tracepoint from 0, so that a gap is a missing event. Without --calls, every third event of a
+// thread goes to the same tracepoint. Each tracepoint has separate numbers, because the recording
+// of one may begin a moment earlier than that of another. `twice` is the number of duplicate
+// events. `first` and `last` are the times of the first and last numbered event, in ticks, or null.
+// `returns` counts the ends of the calls of load_service --calls, which have no number. `findings`
+// is the number of findings of nettrace verify --strict. Of a file that is cut, only the intact
+// part is counted. With --pid, only events of this process are numbered.
 #include <algorithm>
 #include <cinttypes>
 #include <compare>

@@ -96,7 +96,8 @@ struct Worker {
   std::uint32_t not_written = 0;
 };
 
-// Returns whether the event was written. For calls this is always true: they fail, but are traced.
+// Returns whether the event was written. With --calls, the event is a system call, which fails but
+// is always traced.
 bool WriteOne(const Options& options, std::uint32_t thread, std::uint32_t number) {
   constexpr unsigned kNumberBits = 20;
   if (!options.calls) return WriteEvent(thread, number) == eh::WriteResult::kWritten;

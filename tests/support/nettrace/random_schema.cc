@@ -23,7 +23,8 @@ constexpr Piece kPieces[] = {{"a", u"a"},
                              {std::string_view("\0", 1), std::u16string_view(u"\0", 1)}};
 constexpr std::size_t kPiecesWithoutNul = std::size(kPieces) - 1;
 
-// All types without elements that may be written, types of a fixed size first.
+// Codes (nettrace::TypeCode) of all types that may be written and have no elements. Types of a
+// fixed size are first.
 constexpr int kScalars[] = {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 17, 23, 26, 18, 20, 21};
 constexpr std::size_t kFixedSizeScalars = 15;
 constexpr int kMaxDepth = 4;
@@ -125,7 +126,7 @@ nettrace::Type Randomly::Type(int depth) {
 std::vector<Field> Randomly::Fields(int depth, std::size_t least) {
   std::vector<Field> fields(least + CountBelow(6 - least));
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    // Values are compared by name, so names must be unique.
+    // Tests compare values by the names of their fields, so the names must be unique.
     fields[i] = {Text() + std::to_string(i), Type(depth)};
   }
   return fields;

@@ -15,7 +15,7 @@
 
 namespace nettrace::testing {
 
-// Selects between everything that the format can hold, and only what TraceEvent also shows.
+// Selects what is made: everything that the format can hold, or only what TraceEvent shows, too.
 enum class RandomFor : std::uint8_t { kAnyReader, kTraceEvent };
 
 class Randomly {

@@ -90,7 +90,7 @@ EventMetadata RandomTrace::NewMetadata() {
 void RandomTrace::AddMetadata() {
   EventMetadata metadata = NewMetadata();
   if (random_.OneIn(2) && !schemas_.empty()) {
-    // Adds an earlier row again, unless it is still defined.
+    // Adds a row that was written before, unless it is still defined.
     metadata = schemas_[random_.CountBelow(schemas_.size())];
     for (const auto& [id, defined] : metadata_) {
       if (defined == metadata) return;
@@ -130,7 +130,7 @@ void RandomTrace::SequencePoint() {
 void RandomTrace::AddLost() {
   if (threads_.empty()) return;
   const ThreadIndex index = AnyOf(threads_, &random_).first;
-  // TraceEvent's sum has 31 bits.
+  // TraceEvent counts all lost events of a trace in a number of 31 bits.
   const std::uint64_t count = random_.Number() >> (random_.for_traceevent() ? 44 : 34);
   Check(writer().AddLost(index, count));
   pending_lost_[index] += count;

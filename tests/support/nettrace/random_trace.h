@@ -37,8 +37,8 @@ class RandomTrace {
  public:
   RandomTrace(unsigned seed, RandomFor whom);
 
-  // Writes the trace to its end. Each step writes a few events, and sometimes something else
-  // before.
+  // Writes the trace to its end. Each step writes a few events, and sometimes, before them,
+  // something else, such as a loss or the end of an interval.
   void Write(int steps);
 
   // Returns the first error of the writer. The trace is valid, so an error is a fault of the

@@ -12,10 +12,11 @@
 namespace nettrace::testing {
 namespace {
 
-// Fields that hold more than this many values, in nested fixed arrays, get no values.
+// Maximum number of values in an event. RandomValues makes none if the fields hold more, as nested
+// fixed arrays may.
 constexpr std::uint64_t kMaxValues = 2000;
-// Maximum elements without bytes in a fixed array that gets values. Readers refuse payloads with
-// many.
+// Maximum number of elements without bytes in a fixed array. Readers refuse payloads with many
+// such elements.
 constexpr std::uint16_t kMaxEmptyElements = 2;
 
 std::uint64_t MinValues(const std::vector<Field>& fields);
@@ -107,7 +108,7 @@ class Values {
     }
   }
 
-  // Padded with zeros, like most text of a fixed size.
+  // Returns text that is padded with zeros, like most text of a fixed size.
   template <typename Text>
   Text FixedText(std::size_t count) {
     Text text(random_->CountBelow(count + 1), 'a');
@@ -289,7 +290,7 @@ std::optional<RandomPayload> RandomValues(Randomly* random, const std::vector<Fi
     Values(random, &json).Fields(fields, &encoder);
     const auto payload = encoder.Finish();
     if (!payload.ok() && !absl::StrContains(payload.status().message(), "64 KiB")) {
-      return RandomPayload{{}, payload.status().ToString()};  // Not JSON, so comparisons fail.
+      return RandomPayload{{}, payload.status().ToString()};  // Not JSON, so the test fails.
     }
     if (!payload.ok() || payload->size() > internal::traceevent::kMaxPayloadSize) continue;
     return RandomPayload{{payload->begin(), payload->end()}, json.Finish()};

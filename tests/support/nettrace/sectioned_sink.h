@@ -22,8 +22,8 @@ struct Sections {
   bool wants_section = false;
   bool is_full = false;
 
-  // Returns the stream of `count` sections from number `first` on. Only the last section of all has
-  // the end that the writer wrote.
+  // Returns the stream of `count` sections from number `first` on. Adds an end to the stream,
+  // unless it includes the last section of all, which has the end that the writer wrote.
   std::string Stream(std::size_t first, std::size_t count = 1) const {
     const std::size_t begin = starts.at(first);
     const bool has_last = first + count == starts.size();

@@ -195,7 +195,8 @@ inline Bytes StackBlock(std::uint32_t first, std::initializer_list<std::uint64_t
   return Block(BlockKind::kStack, content);
 }
 
-// Returns a complete, correct stream with one of everything: two intervals, 5 events, no losses.
+// Returns a complete, correct stream with a block of each kind except kRemoveThread. It has two
+// intervals, 5 events and no losses.
 inline Bytes GoodStream() {
   const Bytes int32 = FieldRow("count", Code(TypeCode::kInt32));
   Bytes stream = Start();

@@ -51,7 +51,8 @@ class Activities {
       starts_.push_back(AddMetadata(name, 1));
       stops_.push_back(AddMetadata(std::string(name) + "Done", 2));
     }
-    // The name has control characters, and characters that are two columns wide.
+    // `top` must show this name safely and in the right width: it has control characters, and
+    // characters that are two columns wide.
     note_ = AddMetadata("Note \x1b[2J\xe6\x97\xa5\xe6\x9c\xac", 0);
     account_metadata_ =
         Must(writer_->AddMetadata(trace::AccountMetadata(trace::AccountEvent::Kind::kEventsLost)));
@@ -126,10 +127,10 @@ class Activities {
     Guid activity = {};
     ++last_activity_;
     for (std::size_t i = 0; i < 4; ++i) activity[i] = std::byte(last_activity_ >> (8 * i) & 0xFF);
-    // Some activities are nested in themselves.
+    // One start in ten has the id of an activity that is still open, as in recursive calls.
     if (!open_.empty() && Below(10) == 0) activity = open_.back().activity;
     Labels labels;
-    // Every third activity begins within the activity that started before it.
+    // Every third activity is a child of the activity that started last and is still open.
     if (!open_.empty() && open_.back().activity != activity && last_activity_ % 3 == 0) {
       labels.related_activity_id = open_.back().activity;
     }
@@ -137,7 +138,7 @@ class Activities {
     labels.activity_id = activity;
     WriteEvent(starts_[open_.back().kind], labels, Below(kCpus));
   }
-  // Stops mostly the oldest activity, so that many are open at a time, on any CPU.
+  // Stops an activity, on any CPU: mostly the oldest one, so that many are open at a time.
   void Stop() {
     const std::size_t i = Below(4) == 0 ? open_.size() - 1 : 0;
     Labels labels;

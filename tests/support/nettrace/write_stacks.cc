@@ -1,6 +1,6 @@
 // Writes a trace of samples of CPU time with stacks: `write_stacks FILE SAMPLES DIFFERENT`. The
-// stacks of samples repeat after DIFFERENT samples. The program has 1,000 functions, and the trace
-// names every second one.
+// stacks of samples repeat after DIFFERENT samples. The traced program has 1,000 functions, and the
+// trace names every second one.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t kBase = 0x555500000000;
 constexpr std::uint64_t kFunctions = 1000;
 constexpr std::uint64_t kFunctionSize = 64;             // bytes
-constexpr std::uint64_t kEventsOfInterval = 50'000;     // fewer than WriterOptions::max_stacks
+constexpr std::uint64_t kEventsOfInterval = 50'000;     // less than WriterOptions::max_stacks
 constexpr std::uint64_t kTicksBetweenSamples = 10'000;  // ns
 
 void Require(const absl::Status& status) {

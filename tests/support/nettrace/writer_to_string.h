@@ -33,7 +33,7 @@ inline std::array<std::byte, 16> SixteenFrom(unsigned first) {
   return bytes;
 }
 
-// Returns the metadata of event N of the provider P.
+// Returns the metadata of an event named "N" of the provider "P".
 inline EventMetadata SmallMetadata(std::uint32_t id, std::vector<Field> fields = {}) {
   EventMetadata metadata;
   metadata.provider = "P";

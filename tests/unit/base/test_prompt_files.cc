@@ -1,4 +1,5 @@
-// A file system that waits is in tests/kernel/stacks_test.py.
+// Tests which paths PromptFiles opens, and its errors. tests/kernel/stacks_test.py tests that it
+// does not wait for a file system (FUSE).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -32,7 +33,7 @@ class PromptFilesTest : public ::testing::Test {
   void Link(const std::string& target, const std::string& name) {
     std::filesystem::create_symlink(target, folder_ / name);
   }
-  // Returns whether the path, below the folder, leads to the file.
+  // Returns whether `path`, relative to the folder, leads to the file in/file.
   bool FindsFile(const std::string& path) {
     const absl::StatusOr<UniqueFd> found = files_.Open(folder_ / path);
     struct stat facts = {};

@@ -67,7 +67,7 @@ class OutputFilesTest : public ::testing::Test {
     if (absl::Status status = Put(sink->get(), "new"); !status.ok()) return status;
     return file.Keep();
   }
-  // Writes the file at `path` like a recording.
+  // Writes the file at `path` with OpenOutputSink, as a recording does.
   static absl::Status Record(const std::string& path, mode_t mode = output::kPrivateMode) {
     auto sink = OpenOutputSink(path, mode);
     return sink.ok() ? Put(sink->get(), "new") : sink.status();

@@ -60,7 +60,7 @@ TEST_F(SpaceWaitTest, EndsWithTheCommandAndLeavesItToBeReaped) {
   ASSERT_EQ(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
-    // The wait ends once the other end is closed.
+    // The child exits with status 7 once the parent has closed the pipe.
     close(ends[1]);
     char byte = 0;
     _exit(read(ends[0], &byte, 1) == 0 ? 7 : 1);

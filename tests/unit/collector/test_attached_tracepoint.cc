@@ -35,7 +35,7 @@ class FakeEvent {
     const EventCounts counts = {hits, lost};
     EXPECT_EQ(write(write_end_.get(), &counts, sizeof counts), ssize_t{sizeof counts});
   }
-  // Sets the count that a kernel before 6.0 returns.
+  // Sets the count that is read next, as kernels before 6.0 return it: without a count of losses.
   void CountHitsOnly(std::uint64_t hits) {
     EXPECT_EQ(write(write_end_.get(), &hits, sizeof hits), ssize_t{sizeof hits});
   }

@@ -26,7 +26,7 @@ TEST(CgroupPath, UnitIsTheFirstOtherThanASlice) {
   EXPECT_EQ(ParseCgroupPath("/init.scope"), Unit("init.scope"));
   EXPECT_EQ(ParseCgroupPath("/system.slice/dev-disk-by\\x2dlabel-a.swap"),
             Unit("dev-disk-by\\x2dlabel-a.swap"));
-  // The prefix keeps the name from being taken for a file of the controller cpu.
+  // systemd adds the prefix "_", because the name looks like a file of the controller cpu.
   EXPECT_EQ(ParseCgroupPath("/system.slice/_cpu.service"), Unit("cpu.service"));
 }
 

@@ -170,7 +170,8 @@ TEST_F(CodeTrackerTest, LoadsTheCodeOfRunningProcesses) {
   EXPECT_EQ(code_.Find(pid, address, 60).mapping->id, found.mapping->id);
 }
 
-// Another file may be at the path now, whose functions are not those of the mapping.
+// The path must have the mark " (deleted)": another file may be at the path now, and its functions
+// are not those of the mapping.
 TEST_F(CodeTrackerTest, KeepsThatAFileWasDeletedBeforeTheCapture) {
   const std::string path =
       std::filesystem::temp_directory_path() / absl::StrCat("deleted-", getpid());

@@ -111,7 +111,7 @@ TEST_F(CodeWriterTest, WritesOnlyMappingsThatAStackHits) {
   EndInterval(200);
   Use({0x1030}, 250);
   EndInterval(300);
-  // The mapping is older than the trace.
+  // The mapping is older than the trace, so its events have the time at which the trace begins.
   EXPECT_EQ(Finish(), (Texts{"100 ProcessMappingMetadata", "100 ProcessMapping"}));
   EXPECT_EQ(CodeAt(0x1010), "a+0x10");
   EXPECT_EQ(CodeAt(0x3010), "0x3010");
@@ -184,7 +184,8 @@ TEST_F(CodeWriterTest, EachProgramOfAProcessHasItsMappingOfTheKernel) {
   EXPECT_EQ(CodeAt(0xffffffff81000010), "vmlinux!first+0x10");
 }
 
-// The kernel switches a thread out for the last time after it has reported the end of the thread.
+// The kernel switches a thread out for the last time after it has reported the end of the thread,
+// so a process can have stacks after its end.
 TEST_F(CodeWriterTest, CodeAfterTheEndOfAProcessDoesNotReplaceThatBefore) {
   code_.Created(kWriterPid, kWriterPid + 1, 110);
   Use({0xffffffff81000010}, 120);

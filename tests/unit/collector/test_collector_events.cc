@@ -126,7 +126,7 @@ TEST_F(CollectorEventsTest, RowsThatWereFlushedAreWrittenAgain) {
   EXPECT_EQ(Finish().size(), 3u);
 }
 
-// Any process may use the name of this provider.
+// Any process may use the name of the provider of these events, NetTrace.Collector.
 TEST_F(CollectorEventsTest, AcceptsAServiceWithTheProvidersName) {
   nettrace::EventMetadata other;
   other.provider = std::string(trace::kAccountProvider);

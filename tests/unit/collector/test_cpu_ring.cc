@@ -74,7 +74,8 @@ TEST(CpuRing, DeliversFormerRingsBeforeTheCurrentOne) {
   second.PutSample(40);
   cpu.End(0);
   cpu.Begin(third.ring());
-  // Earlier than two samples of the previous rings. The kernel does not write such a sample.
+  // This sample is earlier than two samples of the previous rings. The kernel does not write such a
+  // sample, but it must not be lost.
   third.PutSample(15);
   EXPECT_EQ(cpu.fill(), kSmallSampleSize);
   EXPECT_EQ(cpu.waiting_bytes(), 4 * kSmallSampleSize);
@@ -131,7 +132,7 @@ TEST(CpuRing, MayHaveLostWithoutSpaceForALargeSample) {
     for (std::size_t i = 0; i < bytes / kSmallSampleSize; ++i) memory.PutSample(10);
     DrainCpu(&cpu, PerfRing::kNoLimit);
   };
-  // A sample has up to 8448 bytes.
+  // A sample has up to 8448 bytes, so the kernel can lose a sample only while fewer bytes are free.
   fill_to(memory.size() - 8500);
   EXPECT_FALSE(cpu.TakeMayHaveLost());
   fill_to(memory.size() - 8400);

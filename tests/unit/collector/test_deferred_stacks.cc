@@ -88,7 +88,7 @@ TEST_F(DeferredStacksTest, JoinsAThreadThatReturnsOnAnotherCpu) {
   PutSample(1, 5, 10, 99);
   PutPart(0, 5, 30, 99, {1});
   EXPECT_EQ(Collect(40), 40u);
-  // CPU 0, whose ring has the record, is drained first.
+  // CPU 0 is drained first. Its ring has the user part of the sample of CPU 1.
   EXPECT_EQ(Drain(40), "10:k 119 u 1 ");
 }
 
@@ -148,7 +148,8 @@ TEST_F(DeferredStacksTest, LeavesOtherStacksAsTheyAre) {
   EXPECT_EQ(stacks_.missing(), 0u);
 }
 
-// The names of the flags are in newer headers only. sigtrap is the last flag before them.
+// Only newer kernel headers name the flags defer_callchain and defer_output. They follow sigtrap,
+// the last flag that older headers name.
 TEST(DeferStacks, SetsTheFlagsAfterTheLastOneOfOlderHeaders) {
   const auto flags_of = [](const perf_event_attr& attr) {
     std::uint64_t flags = 0;

@@ -23,7 +23,7 @@ struct Pipe {
     read = base::UniqueFd(fds[0]);
     write = base::UniqueFd(fds[1]);
   }
-  // Waits until all descriptors that can write to it are closed.
+  // Waits until all descriptors of the write end of the pipe are closed.
   bool HasEnded() const {
     char byte = 0;
     return ::read(read.get(), &byte, 1) == 0;
@@ -63,7 +63,7 @@ TEST(DescriptorCloser, ItsEndWaitsUntilAllAreClosed) {
 
 TEST(DescriptorCloser, NothingToClose) { EXPECT_TRUE(DescriptorCloser::Start().ok()); }
 
-// A user that has as many processes and threads as the limit allows.
+// A child runs as a user who may start no further process or thread.
 TEST(DescriptorCloser, ReportsThatNoThreadCanBeStarted) {
   const auto start = [] {
     const rlimit none = {0, 0};

@@ -219,8 +219,8 @@ TEST_F(DistributorTest, EachSessionHasTheEventsOfItsTracepointsAndOfItsTime) {
   EXPECT_EQ(lost_, 0u);
 }
 
-// The converter already knows the forms, threads and labels when the second session uses them
-// first.
+// When the second session begins, the converter already has the forms (contents of metadata rows),
+// threads and labels. The session must still write their rows into its own file.
 TEST_F(DistributorTest, SessionThatBeginsLaterHasAllRowsOfItsEvents) {
   tests::FileInMemory first;
   tests::FileInMemory second;
@@ -274,14 +274,16 @@ TEST_F(DistributorTest, EachSessionHasSeparateIntervals) {
     Put(EventRecord(kFirstTracepoint, "A", "x"), time);
     Drain(time);
   }
-  // Data is flushed up to this time only.
+  // The sink has all events up to this time. It gets the event at 102 ms only when the interval
+  // ends.
   two->EndInterval(101 * kMillisecond);
   EXPECT_EQ(two->Summarize().events_written, two->stats().events);
   Put(EventRecord(kFirstTracepoint, "A", "x"), 102 * kMillisecond);
   Drain(102 * kMillisecond);
   EXPECT_LT(two->Summarize().events_written, two->stats().events);
   EXPECT_EQ(Stop(one, 103 * kMillisecond).sequence_points, 11u);
-  // EndInterval() wrote no sequence point, because no event followed the last interval.
+  // EndInterval() wrote no sequence point, because no event had arrived since the last sequence
+  // point, at 100 ms.
   EXPECT_EQ(Stop(two, 103 * kMillisecond).sequence_points, 5u);
   EXPECT_EQ(Read(first).size(), 101u);
   EXPECT_EQ(Read(second).size(), 101u);
@@ -303,7 +305,8 @@ TEST_F(DistributorTest, IntervalsOfSessionsThatBeganAtOtherTimesEndTogether) {
   EXPECT_EQ(two->interval_end(), 30 * kMillisecond);
 }
 
-// A session that has seen very many threads flushes its rows; the other sessions keep theirs.
+// A session with very many thread rows drops them at the end of an interval, and writes the rows of
+// later events again. Other sessions keep their rows.
 TEST_F(DistributorTest, RowsAreFlushedInOneSessionOnly) {
   constexpr std::uint32_t kThreads = 70'000;
   tests::FileInMemory first;
@@ -395,7 +398,8 @@ TEST_F(DistributorTest, CountsLossesOnlyForTracepointsAndTimeOfTheSession) {
   distributor_.SettleLosses();
   EXPECT_EQ(all->stats().lost, 10u);
   EXPECT_EQ(part->stats().lost, 4u);
-  // The ring has no record of these counted losses when the next session begins.
+  // The kernel has counted these 3 losses before the next session begins, but a record in the ring
+  // reports them only after that.
   distributor_.CountLost(0, kFirstTracepoint, 3, {});
   distributor_.SettleLosses();
   SessionWriter* const late = Start(&late_file, 0, {kFirstTracepoint, kSecondTracepoint});
@@ -420,7 +424,8 @@ TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
   distributor_.CountLost(0, kFirstTracepoint, 4, {100, 110});
   distributor_.CountLost(0, kSecondTracepoint, 6, {100, 110});
   distributor_.SettleLosses();
-  // No record in the ring reports this loss, which came after the last reading of the counts.
+  // The count of the tracepoint has 3 more losses between 200 and 210, which no record in the ring
+  // reports.
   distributor_.CountLost(0, kFirstTracepoint, 3, {200, 210});
   distributor_.SettleLosses();
   const SessionSummary summary = Stop(session, 220);
@@ -545,7 +550,7 @@ TEST_F(DistributorTest, EachSessionHasTheProcessesOfItsTime) {
                                 "20 ExistingProcess 4", "25 ProcessCreate 5", "26 ProcessExit 2"}));
 }
 
-// The contents of a stream that is a separate file.
+// The contents of one or more sections, read as a separate file.
 struct File {
   std::vector<std::uint64_t> events;  // Times.
   std::uint64_t lost = 0;
@@ -771,7 +776,7 @@ TEST_F(DistributorTest, LeavesOutKernelEventsOfTheCollectorItself) {
   SessionWriter* const session = Start(&file, 0, {kFirstTracepoint, kKernels});
   Put(EventRecord(kKernels, "A", "x"), 1, kSampleTid, kOwnPid);
   Drain(1);
-  // A task that has given up its ids, and the idle task.
+  // A task that has exited and no longer has ids, and the idle task, whose ids are 0.
   Put(EventRecord(kKernels, "A", "x"), 2, kExitedTask, kExitedTask);
   Put(EventRecord(kKernels, "A", "x"), 3, 0, 0);
   Drain(3);
@@ -787,7 +792,8 @@ TEST_F(DistributorTest, LeavesOutKernelEventsOfTheCollectorItself) {
   EXPECT_EQ(Times(Read(file)), (TimeList{1, 2, 3, 5, 6, 7}));
 }
 
-// The events that a session must have, in the order of time.
+// Describes a session. Its file must have the events of the tracepoints `ids` after `start` and up
+// to `end`, in the order of time.
 struct Expected {
   std::uint64_t start;
   std::uint64_t end = ~std::uint64_t{0};

@@ -255,7 +255,8 @@ TEST_F(DotnetConversionTest, EventWithoutItsDescriptionIsUndecoded) {
   EXPECT_EQ(samples_->stats().undecoded, 1u);
 }
 
-// The rings of CPUs are drained one after the other, so the first event of a kind may come last.
+// The first event of a kind has the description of the kind. It may be converted after later events
+// of the kind, because the rings of CPUs are drained one after the other.
 TEST_F(DotnetConversionTest, DescriptionIsLearnedFromASampleThatWaits) {
   const std::string first = Fields(3, Metadata(WorkStart()), Number(5));
   Learn(first);

@@ -46,7 +46,7 @@ class SchemaTest : public ::testing::Test {
     outcome_ = schema_.program.Run(source, &out);
     const bool ok = outcome_.result == PayloadProgram::Result::kOk;
     if (schema_.program.identity()) {
-      // Both ways of running the program must agree.
+      // A run without an output, which only checks the payload, must have the same result.
       const auto walked = schema_.program.Run(source, nullptr);
       EXPECT_EQ(walked.result, outcome_.result);
       if (ok) {
@@ -277,7 +277,7 @@ TEST_F(SchemaTest, BinaryAndNullableAreBytes) {
   EXPECT_EQ(Run("\1\0ab"s), "\2\0ab"s);
 }
 
-// Compiles a nullable field for events whose values are a set of SeenValue.
+// Compiles a nullable field for events in which it has the values `seen`, a set of SeenValue.
 class NullableTest : public SchemaTest {
  protected:
   void CompileSeen(const std::string& field, int seen) {
@@ -289,7 +289,9 @@ class NullableTest : public SchemaTest {
   }
 };
 
-// The row is then the same in every recording, whatever events come first.
+// Events of one schema that differ in which values are null have different metadata rows, called
+// forms. Only one form can have the id of the event. It must be the most common form, so that this
+// form has the same row in every recording, whichever form occurs first.
 TEST_F(NullableTest, MostCommonFormHasTheIdOfTheEvent) {
   CompileSeen("n\0\x8D\x02"s, kSeen4Bytes);
   EXPECT_EQ(schema_.metadata.event_id, 5u);
@@ -499,7 +501,7 @@ TEST_F(BigEndianSchemaTest, PortsAreInNetworkOrderAnyway) {
 }
 
 // A payload that ends anywhere within its fields cannot be decoded, whichever fields are processed
-// together. One with padding can.
+// together. A payload with padding after its fields can be decoded.
 TEST_F(SchemaTest, PayloadThatIsCutAnywhereDoesNotDecode) {
   const auto check = [this](const std::string& fields, const std::string& payload) {
     Compile(fields);
@@ -526,7 +528,7 @@ TEST_F(SchemaTest, PayloadThatIsCutAnywhereDoesNotDecode) {
         "22"
         "\0\0"
         "88888888"s);
-  // Constant and counted arrays, text of 2-byte units, and a struct of them.
+  // Constant and counted arrays, text of 2-byte units, and a struct with an array and a number.
   check("a\0\x24\2\0"s + "b\0\x43"s + "s\0\x81\2"s + "c\0\x02"s + "t\0\x0B"s + "d\0\x02"s,
         "44445555"
         "\2\0"
@@ -537,7 +539,7 @@ TEST_F(SchemaTest, PayloadThatIsCutAnywhereDoesNotDecode) {
         "6"s);
 }
 
-// Several code units are checked at a time, so the test covers each position of a text.
+// The conversion checks several code units at a time, so the test puts the unit at each position.
 TEST_F(SchemaTest, UnitThatIsNotAsciiIsSeenAnywhereInATextOfAnyLength) {
   Compile("a\0\x04"s + "s\0\x0A"s + "b\0\x02"s);
   for (std::size_t size = 0; size < 40; ++size) {

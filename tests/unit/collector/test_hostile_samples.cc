@@ -57,7 +57,7 @@ TEST(HostileSamples, EachIsAnEventWhateverItsBytes) {
   for (int round = 0; round < 3000; ++round) {
     for (std::size_t i = below(20); i > 0; --i) {
       std::string record = GoodRecord(below(2) == 0);
-      // The beginning of the record, up to the event, comes from the kernel.
+      // The first 8 bytes of the record come from the kernel, so only the event is changed.
       for (std::size_t changes = below(4); changes > 0; --changes) {
         record[8 + below(record.size() - 8)] = static_cast<char>(below(256));
       }

@@ -9,7 +9,8 @@ using State = InheritedEvents::State;
 
 constexpr pid_t kMain = 100;
 
-// The event was opened for the main thread between 1000 and 1010.
+// Tests which threads have a perf event that threads inherit from their creators. The event was
+// opened for the main thread between the times 1000 and 1010.
 class InheritedEventsTest : public ::testing::Test {
  protected:
   InheritedEventsTest() { events_.Opened(kMain, 1000, 1010); }
@@ -32,8 +33,7 @@ TEST_F(InheritedEventsTest, ThreadCreatedBeforeTheOpeningLacksIt) {
 }
 
 TEST_F(InheritedEventsTest, FirstThreadCreatedAfterTheOpeningIsUnclear) {
-  // The record of the creation is late enough, but the creation may have begun before the event was
-  // opened.
+  // The creation of 102 was recorded after the event was opened, but may have begun before that.
   events_.Created(101, kMain, 1000);
   events_.Created(102, kMain, 1011);
   EXPECT_EQ(events_.Find(101), State::kUnclear);
@@ -44,7 +44,8 @@ TEST_F(InheritedEventsTest, SecondThreadCreatedAfterTheOpeningHasIt) {
   events_.Created(101, kMain, 1011);
   events_.Created(102, kMain, 1012);
   EXPECT_EQ(events_.Find(102), State::kHas);
-  // Threads created by another thread are not relevant.
+  // The threads of each creator count separately: 201 is the first thread that 200 creates, so it
+  // may lack the event.
   events_.Opened(200, 1020, 1030);
   events_.Created(201, 200, 1031);
   EXPECT_EQ(events_.Find(201), State::kUnclear);

@@ -1,5 +1,5 @@
-// Tests the times without a CPU that follow from switches: their order, missing switches, and
-// threads that end.
+// Tests how the times that threads spend without a CPU are computed from records of context
+// switches: with records in any order, with missing records, and with threads that end.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -71,7 +71,7 @@ class OffCpuTrackerTest : public ::testing::Test {
 };
 
 TEST_F(OffCpuTrackerTest, ThreadThatMovesBetweenCpusHasItsTime) {
-  // The switch in is added first, because its CPU is read first.
+  // CPU 0 is read first, so the later switch to the thread is added before the switch from it.
   In(0, 50);
   Out(1, 20);
   EXPECT_EQ(Process(), (std::vector<Found>{{kTid, 50, 30, 0}}));
@@ -104,7 +104,7 @@ TEST_F(OffCpuTrackerTest, NoTimeContainsMissingSwitches) {
   Out(0, 20);
   Out(0, 25, kTid + 1);
   In(0, 28);
-  // Thread kTid + 1 may have had the CPU 1 from 30 to 40.
+  // Switches between 30 and 40 may be missing, so thread kTid + 1 may have had a CPU in this time.
   tracker_.Miss(30, 40);
   Out(0, 35);
   In(0, 50, kTid + 1);

@@ -74,7 +74,7 @@ TEST(PatternMemory, EachProviderForgetsOnlyItsNames) {
   for (std::size_t i = 0; i < kShare; ++i) expected.push_back(Name("Junk", 1000 - i));
   expected.push_back("Other_L5K1");
   EXPECT_EQ(memory.ListNames(), expected);
-  // Names that are read from a file have this limit, too.
+  // Names that are read from a file are also limited to kShare for each provider.
   std::string text;
   for (std::size_t i = 1; i <= 10; ++i) text += Name("Junk", i) + "\n";
   PatternMemory loaded(64);

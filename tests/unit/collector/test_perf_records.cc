@@ -1,5 +1,4 @@
-// Tests the parsing of perf's records, written by hand: each part in its place, and records that
-// are cut.
+// Tests the parsing of perf's records, written by hand: each field, and records that are cut.
 #include <gtest/gtest.h>
 
 #include <cstddef>

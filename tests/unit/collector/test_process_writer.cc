@@ -1,5 +1,5 @@
-// Tests the events of the provider Universal.System, which report the lives of processes in the
-// file.
+// Tests the events of the provider Universal.System, which report in the file when processes begin,
+// execute programs and end.
 #include <gtest/gtest.h>
 
 #include <cstring>

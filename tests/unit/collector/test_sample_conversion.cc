@@ -148,7 +148,7 @@ TEST_F(SampleConversionTest, EventReadsBackUnchanged) {
   EXPECT_TRUE(shown[0].labels.empty());
 }
 
-// Renames are known before the events of that time are read from their ring.
+// A rename may be read before events that precede it, because the two come from different rings.
 TEST_F(SampleConversionTest, EventFromBeforeItsThreadWasRenamedHasTheOldName) {
   Rename("first", 5);
   Rename("second", 20);
@@ -194,7 +194,7 @@ TEST_F(SampleConversionTest, RowHasTheIdOfTheEvent) {
   EXPECT_EQ(shown[1].event_id, 7u);
   EXPECT_GT(shown[2].event_id, 8u);  // Another event has the preferred id.
   EXPECT_EQ(shown[3].event_id, 8u);
-  EXPECT_GT(shown[4].event_id, 9u);  // The row for non-ASCII text, though it is used first.
+  EXPECT_GT(shown[4].event_id, 9u);  // The row for non-ASCII text has another id.
   EXPECT_EQ(shown[5].event_id, 9u);
   for (const std::size_t i : {6u, 7u}) {
     EXPECT_NE(shown[i].event_id, 7u);
@@ -389,8 +389,8 @@ TEST_F(SampleConversionTest, NullableFieldsHaveARowForEachTypeOfValues) {
   }
 }
 
-// In every event, other fields are null. With that many combinations, rows only state which fields
-// can be null.
+// Each event has a different combination of null fields. After kMaxForms combinations, the rows of
+// new ones only state which fields can be null.
 TEST_F(SampleConversionTest, FormsOfOneSchemaAreBounded) {
   std::string fields;
   constexpr int kFields = 12;
@@ -454,12 +454,13 @@ TEST_F(SampleConversionTest, PayloadsThatReadersDoNotTakeAreUndecoded) {
   EXPECT_EQ(samples_->stats().undecoded, 2u);
 }
 
-// The key of each field takes more space in a row than the field does in an event.
+// In a metadata row, the notes about a field (a key and a value) take more space than the field's
+// definition in the event.
 TEST_F(SampleConversionTest, EventWhoseRowIsLongerThanAFileCanHoldIsUndecoded) {
   std::string fields;
   constexpr std::size_t kFields = 1000;
   for (std::size_t i = 0; i < kFields; ++i) fields += "\0\x8B\x8A\xFF\xFF"s;
-  ASSERT_LT(fields.size(), 8192u);  // The maximum size of the kernel.
+  ASSERT_LT(fields.size(), 8192u);  // Maximum size of an event in the kernel.
   for (int i = 0; i < 2; ++i) Write(Event("E", fields, std::string(2 * kFields, '\0')));
   Write(Event("Fine"));
   const auto shown = Finish();
@@ -488,7 +489,8 @@ TEST_F(SampleConversionTest, InventedNamesAffectOnlyTheirProcess) {
   EXPECT_EQ(shown.back().name, "Late");
 }
 
-// Many kinds of events, written as fast as possible; few of them are kept at a time.
+// Converts many kinds of events. The rate of new kinds is not limited, but only 512 schemas are
+// kept at a time.
 class ManyKinds : public SampleConversionTest {
  protected:
   ManyKinds() {
@@ -560,7 +562,7 @@ TEST_F(ManyKinds, EventIdsDoNotRunOut) {
   }
 }
 
-// More rows than there is room for, before an interval can end.
+// Within one interval, the test writes more kinds of events than a file has room for rows.
 TEST_F(ManyKinds, RowsWithoutRoomAreOfEventsThatAreNotDecoded) {
   for (int i = 0; i < 60'000; ++i) Write(Event("E" + std::to_string(i)));
   EXPECT_GT(samples_->stats().undecoded, 10'000u);
@@ -572,7 +574,8 @@ TEST_F(ManyKinds, RowsWithoutRoomAreOfEventsThatAreNotDecoded) {
   EXPECT_EQ(Finish().size(), 70'000u);
 }
 
-// If there is no room, events are lost, but the lives of processes are still recorded.
+// If there is no room for rows, events are lost, but starts and ends of processes are still
+// recorded.
 TEST_F(ManyKinds, ProcessEventsHaveRoomAlways) {
   for (int i = 0; i < 40'000; ++i) Write(Event("E" + std::to_string(i)));
   constexpr int kTracepoints = 5000;
@@ -658,8 +661,8 @@ TEST_F(SampleConversionTest, ManyThreadsAreFlushedAndTheNumbersStayRight) {
   EXPECT_EQ(lost_, 2u);
 }
 
-// The schema that was used last is found by a comparison, which must include everything that
-// distinguishes schemas.
+// The converter first compares a sample with the schema that it used last. This comparison must
+// include everything that distinguishes schemas.
 TEST_F(SampleConversionTest, SchemasThatDifferInOneByteOfTheHeaderTakeTurns) {
   const std::string event = Event("E", "n\0\x02"s, "x");
   std::vector<std::string> events = {event};

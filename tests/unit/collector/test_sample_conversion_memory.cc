@@ -31,7 +31,8 @@ struct NullSink : nettrace::Sink {
   }
 };
 
-// Returns the record of an event. If `activity` is not 0, it is each byte of its activity's id.
+// Returns the record of an event. The event is in the activity whose id has `activity` in each
+// byte, or in none if `activity` is 0.
 std::string Record(const std::string& name, const std::string& fields, const std::string& payload,
                    char level = 4, char activity = 0) {
   const std::string metadata = name + "\0"s + fields;
@@ -59,7 +60,8 @@ TEST(SampleConversionMemory, NothingIsAllocatedForAnEventOfAKnownSchema) {
       samples.AddTracepoint(7, "user_events", "Provider_of_a_long_name_L4K2", kFormat).ok());
   const std::string text = "s\0\x0A"s;
   const std::string number = "n\0\x44"s;
-  // Events of a process that has already used up its pace.
+  // The process may still write 10 new kinds of events after this loop. Some kinds of `records`
+  // therefore stay undecoded.
   const double at_once = SchemaShares::Limits().process_pace.at_once;
   for (int i = 0; i < static_cast<int>(at_once) - 10; ++i) {
     const std::string record = Record("E" + std::to_string(i), "", "");

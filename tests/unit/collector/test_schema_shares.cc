@@ -35,7 +35,8 @@ struct EventKind : SchemaShares::Entry {
   std::size_t bytes = 0;
 };
 
-// Kinds of events in a SchemaShares, and a separate list of them to compare its counts with.
+// Holds kinds of events in a SchemaShares, and a separate list of them, with which tests compare
+// its counts.
 class Kinds {
  public:
   explicit Kinds(const SchemaShares::Limits& limits = kSmall)
@@ -113,7 +114,8 @@ TEST(SchemaShares, AgeChangesBeforeAnyEviction) {
   std::uint64_t age = kinds.shares.age();
   std::vector<int> evicted;
   kinds.on_evict = [&](EventKind* kind) { evicted.push_back(kind->number); };
-  // The entry is in use all the time, which is reported once in an age.
+  // The entry is always in use. The loop marks it as used once for each value of age(), like a
+  // caller that caches entries.
   EventKind* const used = kinds.Add(1, provider);
   int ages = 0;
   for (int i = 0; i < 50'000; ++i) {
@@ -311,7 +313,7 @@ TEST(SchemaShares, SumsAreRightAfterAnything) {
     ASSERT_LE(bytes, 400'000u);
     ASSERT_LE(kinds.kinds.size(), 400u);
     for (const auto& [provider, held] : of_providers) ASSERT_LE(held, 200'000u);
-    // An earlier process with the same pid may hold as much.
+    // An earlier process with the same pid may also hold up to 100,000 bytes.
     for (const auto& [pid, held] : of_processes) ASSERT_LE(held, 2 * 100'000u);
   }
 }

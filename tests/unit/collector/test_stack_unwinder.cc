@@ -20,8 +20,8 @@ namespace {
 constexpr std::size_t kDepth = 20;
 constexpr std::size_t kMaxFrames = 500;
 
-// A copy of the registers and the stack of this thread, and the return addresses of the calls above
-// it, innermost first.
+// Holds a copy of the registers and the stack of this thread, and the return addresses of the calls
+// that led to the copy, innermost first.
 struct Captured {
   ThreadState state;
   std::vector<std::byte> stack;
@@ -144,7 +144,7 @@ TEST(ModuleCache, DropsTheLeastRecentlyUsedModule) {
   EXPECT_GT(found, 1U);  // this program and a library
 }
 
-// A sample of `captured`, with the bytes that it refers to.
+// A sample with the registers and the stack of `captured`, and the bytes that it refers to.
 struct Sample {
   explicit Sample(const Captured& captured) {
     for (const std::uint8_t number : kUserRegisters) {

@@ -67,7 +67,8 @@ TEST(ProcFiles, ThisProcess) {
   const std::vector<std::uint32_t> pids = ProcPids();
   EXPECT_NE(std::find(pids.begin(), pids.end(), pid), pids.end());
   std::vector<std::uint32_t> tids = ProcTids(pid);
-  // On kernels without user_events, other tests of this program register tracepoints for rings.
+  // On kernels without user_events, other tests of this program use rings, and so have started the
+  // library's thread "eventheader".
   std::erase_if(tids, [pid](std::uint32_t tid) {
     return ReadProcThread(pid, tid).value_or(ProcThread()).name == "eventheader";
   });
@@ -94,7 +95,8 @@ TEST(ProcFiles, ExecutableThatIsRemovedKeepsItsName) {
   EXPECT_EQ(WithoutDeleted("/bin/a"), "/bin/a");
 }
 
-// Returns the entries of user_events_status with this text, as "NAME|USERS".
+// Returns the entries in `text`, the contents of user_events_status, as "NAME|USERS". `there`:
+// names of the folders in tracefs. `unclear`, unless null, receives the number of unclear lines.
 std::vector<std::string> Entries(std::string_view text, const std::set<std::string>& there = {},
                                  std::size_t* unclear = nullptr) {
   std::vector<std::string> entries;
@@ -132,7 +134,9 @@ TEST(UserEventsStatus, NamesWithLineFeedsHideNothing) {
 
 TEST(UserEventsStatus, CountsAmbiguousNames) {
   std::size_t unclear = 0;
-  // A name with a slash has no folder; one of its lines looks like another event's.
+  // The second name is "x/\n\nActive: 7\nA_L1K1". No folder in tracefs has this name, because it
+  // has a slash. So its last line is read as an entry of A_L1K1, and its other three lines are
+  // counted as unclear.
   EXPECT_EQ(
       Entries("A_L1K1\nx/\n\nActive: 7\nA_L1K1 # Used by perf\nC_L1K1\n\nActive: 3\nBusy: 1\n",
               {"A_L1K1", "C_L1K1"}, &unclear),

@@ -496,7 +496,8 @@ TEST(TracepointFormat, RefusesAnythingElseOfOtherProcesses) {
   std::string many;
   for (int i = 0; i < 2000; ++i) many += "\tfield:u8 x;\toffset:8;\tsize:1;\tsigned:0;\n";
   EXPECT_TRUE(is_refused(Format(many, "\"\"")));
-  // The name could be that of fields that do not exist, or of another tracepoint.
+  // The name or the id is that of another tracepoint, or the name has characters that would change
+  // how the format is parsed.
   EXPECT_TRUE(is_refused(UserFormat("u8 x"), "other"));
   EXPECT_TRUE(is_refused("name: a\nID: 77\nformat:\n\nprint fmt: \"\"\n", "a\nID: 77"));
   EXPECT_TRUE(is_refused("name: a\"\nID: 77\nformat:\n\nprint fmt: \"\"\n", "a\""));

@@ -276,7 +276,7 @@ TEST_F(TriggerSetTest, AFormIsDecidedOnce) {
   for (std::uint64_t i = 1; i < 4; ++i) Check(&set, Event(Slot(0, 1), i));
   EXPECT_EQ(asked_, 1);
   EXPECT_EQ(fired, (std::vector<std::uint64_t>{1, 2, 3}));
-  // Another form uses the same slot.
+  // The slot with index 0 now belongs to another form, so the selector is evaluated again.
   metadata_.name = "Other";
   for (std::uint64_t i = 4; i < 7; ++i) Check(&set, Event(Slot(0, 2), i));
   EXPECT_EQ(asked_, 2);

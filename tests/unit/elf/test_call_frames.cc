@@ -104,7 +104,7 @@ TEST(CallFrames, RejectsMalformedInstructions) {
 }
 
 TEST(CallFrames, IgnoresRulesOfOtherRegisters) {
-  // Register 2^28 - 1 is at 8 * 1.
+  // DW_CFA_offset_extended: register 2^28 - 1 is saved at the CFA - 8.
   const CallFrames frames =
       CallFrames::Parse(Table(Bytes({0x05, 0xff, 0xff, 0xff, 0x7f, 1})), kTable);
   EXPECT_TRUE(Find(frames, 0));
@@ -151,9 +151,9 @@ std::optional<std::uint64_t> Evaluate(std::initializer_list<int> expression,
 }
 
 TEST(EvaluateExpression, ComputesTheFramesOfLinkersAndSignals) {
-  // The procedure linkage table: rsp + 8 + (((rip & 15) >= 11) << 3).
+  // The CFA in a procedure linkage table: rsp + 8 + (((rip & 15) >= 11) << 3).
   EXPECT_EQ(Evaluate({0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22}), 0x70b + 8 + 8);
-  // The frame of a signal: the stack pointer is stored at rsp + 160.
+  // The CFA in the frame of a signal: the caller's stack pointer, which is stored at rsp + 160.
   EXPECT_EQ(Evaluate({0x77, 0xa0, 1, 0x06}), 42U);
   EXPECT_EQ(Evaluate({0x23, 5}, 10), 15U);
 }

@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-/* Two ways of writing one event; both return what the API returned. */
+/* Each function tries to write an event, and returns the result of the API. The first two write the
+ * same event in two ways. */
 int WritePrepared(const eh_event_set* set);
 int WriteBuilt(eh_builder* builder, const eh_event_set* set);
 int WriteTooMuch(const eh_event_set* set);

@@ -243,7 +243,7 @@ TEST(Decoder, PayloadCutAnywhereIsTruncated) {
 
 TEST(Decoder, WideZStringWithoutTerminatorIsTruncated) {
   EXPECT_EQ(Error(Name("a") + FromHex("08"), FromHex("6100 00")), ParseError::kTruncatedData);
-  // Zeros that do not form one code unit.
+  // The two adjacent zeros belong to different code units.
   EXPECT_EQ(Error(Name("a") + FromHex("08"), FromHex("6100 0061 0061")),
             ParseError::kTruncatedData);
   EXPECT_EQ(Error(Name("a") + FromHex("09"), FromHex("61000000 000000")),

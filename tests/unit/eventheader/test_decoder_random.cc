@@ -25,7 +25,8 @@ using testing::RandomField;
 using testing::RandomValue;
 using testing::UnitSize;
 
-// The text form in which both sides are compared, with one line for each item.
+// A text form of an event, with one line for each item. The tests compare the text of the event
+// that was encoded with the text of the decoded event.
 class Transcript {
  public:
   void Begin(const std::string& name, const std::string& what) { text_ += name + what + "\n"; }

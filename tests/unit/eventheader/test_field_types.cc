@@ -36,7 +36,8 @@ struct eh::StructOf<Line> {
   using Members = eh::Members<eh::Member<"name", &Line::name>, eh::Member<"ends", &Line::ends>>;
 };
 
-// Structs with names of namespace eh, and a class that is written as another type.
+// Structs with the same names as types of namespace eh, and a class that is written as the value
+// that its EventheaderValue returns.
 struct Header {
   std::uint8_t x;
 };
@@ -228,7 +229,7 @@ TEST(FieldTypes, NulTerminatedStringsEndAtTheirFirstNul) {
             "a\0"s);
   EXPECT_EQ(Bytes<NulTerminated<>>(static_cast<const char*>(nullptr)), "\x07\0"s);
   EXPECT_EQ(Bytes<NulTerminated<>>(nullptr), "\x07\0"s);
-  // An array that is full; what is after it is no text.
+  // The array is full and has no NUL. The bytes after it are not read.
   const char full[] = {'a', 'b'};
   EXPECT_EQ(Bytes<NulTerminated<>>(full),
             "\x07"

@@ -254,7 +254,8 @@ TEST(ValueJson, ArraysOfCharactersAreText) {
   EXPECT_EQ(Value("c2 0b", "0300 61 c3 a4"), "\"a\xc3\xa4\"");
   EXPECT_EQ(Value("c3 0b", "0200 3dd8 00de"), "\"\xf0\x9f\x98\x80\"");
   EXPECT_EQ(Value("c4 0b", "0000"), R"("")");
-  // A constant array has the size of the longest text.
+  // A text in a constant array ends at the first NUL, because the array has the size of the longest
+  // text.
   EXPECT_EQ(Value("a2 0a 0400", "61 62 00 63"), R"("ab")");
   EXPECT_EQ(Value("a4 0b 0200", "00f60100 00000000"), "\"\xf0\x9f\x98\x80\"");
 }
@@ -279,8 +280,8 @@ TEST(ValueJson, BrokenUtf8IsReplacedOncePerMaximalPart) {
   const std::string r = "\xef\xbf\xbd";
   EXPECT_EQ(Text8("0b", "\xff|\x80|\xc0\x80|\xe2\x82|\xf0\x9f\x98|"),
             "\"" + r + "|" + r + "|" + r + r + "|" + r + "|" + r + "|\"");
-  // Overlong forms, surrogates and values beyond U+10FFFF: not even their first two bytes are one
-  // character.
+  // Overlong forms, surrogates and values beyond U+10FFFF: no character begins with their first two
+  // bytes, so each byte is replaced separately.
   EXPECT_EQ(Text8("0b", "\xe0\x80\x80|\xed\xa0\x80|\xf4\x90\x80\x80|\xf5"),
             "\"" + r + r + r + "|" + r + r + r + "|" + r + r + r + r + "|" + r + "\"");
   EXPECT_EQ(Text8("0b", "\xe2\x82"), "\"" + r + "\"");

@@ -210,7 +210,7 @@ TEST(DoctorChecks, ASandboxThatRuns) {
   EXPECT_NE(CheckSandbox(facts)[0].remedy.find(std::string("ReadWritePaths=-") + kData),
             std::string::npos);
   EXPECT_NE(CheckSandbox(facts)[0].remedy.find("systemctl edit web.service"), std::string::npos);
-  // With this line, the file is a separate mount.
+  // With ReadWritePaths=, user_events_data is a separate mount, which is writable.
   facts.subject->mounts->push_back({kData, "/user_events_data", "tracefs", false});
   EXPECT_EQ(CheckSandbox(facts).size(), 0U);
   // Another mount hides user_events_data.
@@ -302,7 +302,8 @@ TEST(DoctorChecks, RingsThatMayNotBeLocked) {
   facts.daemon.process->locked_bytes_limit = 64 << 10;
   facts.perf_event_mlock_kib = 516;
   facts.cpus = 2;
-  // The rings of the two CPUs need exactly what is allowed: 516 KiB for each CPU, and 64 KiB.
+  // The rings of the two CPUs need exactly what is allowed: 516 KiB for each CPU, and 64 KiB for
+  // the process.
   (*facts.daemon.sessions)[0].ring_bytes = (516 << 10) + (32 << 10);
   EXPECT_EQ(ChecksOf(facts), Checks{});
   (*facts.daemon.sessions)[0].ring_bytes += 4096;

@@ -21,7 +21,8 @@ const std::vector<Field> kFields = {
     {"Point", Type::Object({{"x", Type::Simple(TypeCode::kInt32)}})},
 };
 
-// Computed without this code. With other ids, recordings of two versions would differ.
+// The expected ids were computed by other code. If a version had other ids, its recordings would
+// differ from those of earlier versions.
 TEST(EventIds, AreTheSameInAllVersionsAndOnAllMachines) {
   EXPECT_EQ(HashedEventId("Request", {}, 0), 52405u);
   EXPECT_EQ(HashedEventId("Request", kFields, 1), 42590u);

@@ -413,7 +413,8 @@ TEST(Merger, UniversalProvidersKeepTheIdsOrNamesThatTraceEventUses) {
                                    {1, "Universal.Events/disk"}, {1, "Universal.Events/disk"}}));
 }
 
-// TraceLog could not open a file that has both rows with the same name, whichever comes first.
+// TraceEvent cannot open a file with two rows that have the same name and different fields, in
+// either order.
 TEST(Merger, RowsOfUniversalEventsThatCannotShareAnIdLoseOnlyTheirEvents) {
   const Bytes field = FieldRow("Value", Code(TypeCode::kVarUInt));
   const auto disk = [&](std::uint64_t id, std::vector<Bytes> fields, std::uint64_t time) {
@@ -644,7 +645,7 @@ TEST(Merger, TheClocksOfInputsAreBroughtTogether) {
         .Append(EventBlock({{.timestamp = time}}))
         .Append(End());
   };
-  // 2 seconds, and 1 second, after the same sync time.
+  // The events are 2 seconds and 1 second after the same sync time, on clocks of other frequencies.
   const Bytes later = one_event(1000, 1'000'000'000, 2'000'001'000);
   const Bytes earlier = one_event(5, 10, 15);
   const Reader::Stats stats = Merged({later.span(), earlier.span()}).CleanStats();
@@ -665,7 +666,7 @@ Bytes EventsAt(const std::vector<std::uint64_t>& times) {
   return stream.Append(End());
 }
 
-// Counts the readers of an input that exist, and how often it was opened.
+// Counts the readers of an input: those that exist, the most at any time, and all since the start.
 struct OpenCounts {
   int open = 0;
   int most = 0;

@@ -31,7 +31,7 @@ const Type kInt8 = Type::Simple(TypeCode::kSByte);
 const Type kInt16 = Type::Simple(TypeCode::kInt16);
 const Type kText8 = Type::Simple(TypeCode::kUtf8CodeUnit);
 
-// A metadata row of some bytes describes more values than fit on a disk.
+// A metadata row of a few bytes can describe more values than fit on a disk.
 TEST(Payload, ValuesWithoutBytesAreBoundedByTheBytes) {
   const Type object = Type::Object({});
   const Type many = Type::FixedLengthArray(object, 65535);
@@ -75,7 +75,8 @@ std::string Shared(std::size_t locations, std::size_t size) {
   return payload + std::string(size, '\1');
 }
 
-// Small payloads must not have as many values as there are pairs of a location and a byte.
+// A small payload must not yield as many values as there are pairs of a location and a byte, here
+// 1000 * 5000.
 TEST(Payload, BytesThatLocationsShareAreBoundedByTheBytes) {
   for (const Type& type : {Type::DataLoc(kInt8), Type::DataLoc(kText8)}) {
     const std::string payload = Shared(1000, 5000);

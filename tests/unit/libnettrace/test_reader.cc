@@ -46,7 +46,7 @@ std::string ReasonOf(const Bytes& stream) {
   return reader->damage() ? reader->damage()->reason : "";
 }
 
-// Returns the rows that every stream of one event needs first.
+// Returns the beginning of a stream, with the rows that an event needs.
 Bytes Prologue() { return Start().Append(MetadataBlock({{}})).Append(ThreadBlock({1, 2})); }
 
 TEST(Reader, GivesEveryColumnOfAnEvent) {
@@ -143,12 +143,13 @@ TEST(ReaderThatSkipsDamage, ReadsTheRestAndCountsTheLosses) {
     ReadAll(reader.get());
     const Reader::Stats& stats = reader->stats();
     EXPECT_TRUE(reader->status().ok()) << at << " " << reader->status();
-    // Without the header before it, the EndOfStream block is not distinct from a cut file's zeros.
+    // If the last sequence point is damaged, the file does not count as complete: the zeros of the
+    // EndOfStream block could also be those of a cut file.
     EXPECT_EQ(stats.complete, at + 64 <= last) << at;
     // At most two blocks are lost, or some events whose payload alone is damaged.
     EXPECT_GE(stats.events, kEvents - 200) << at;
-    // A few rows may be treated as payload of the row before, which is visible only in their
-    // numbers.
+    // If the size of a payload is damaged, a few rows are read as part of this payload. Only a gap
+    // in the numbers shows that they are missing.
     if (kEvents - stats.events < 10) continue;
     ASSERT_FALSE(reader->skipped().empty()) << at;
     std::uint64_t skipped = 0;
@@ -356,7 +357,7 @@ TEST(Reader, ReturnsTheLeastTimeIfTimesOverflow) {
   EXPECT_EQ(stats.last_timestamp, ~std::uint64_t{0});
 }
 
-// Ids from a writer that counts them, and from one that does not.
+// The ids are consecutive, as most writers choose them, and then arbitrary.
 TEST(Reader, FindsMetadataRowsOfAnyIds) {
   std::vector<std::uint32_t> ids;
   for (std::uint32_t id = 7; id < 1000; ++id) ids.push_back(id);
@@ -584,7 +585,7 @@ TEST(ReaderDamage, EveryCutDeliversAllWholeBlocksBeforeIt) {
   ExpectCutsDeliverWholeBlocks(GoodStream().span());
 }
 
-// Files of the fuzzers' corpus that contain one of everything.
+// Files of the fuzzers' corpus in the formats of earlier versions.
 class Legacy : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -600,7 +601,8 @@ class Legacy : public ::testing::TestWithParam<const char*> {
 
 TEST_P(Legacy, EveryCutDeliversAllWholeBlocksBeforeIt) { ExpectCutsDeliverWholeBlocks(bytes()); }
 
-// Returns pieces of a few bytes, and has no bytes before each piece.
+// Returns pieces of a few bytes. Before each piece, one call fails with Unavailable, as if no bytes
+// had arrived yet.
 class LateSource : public Source {
  public:
   LateSource(std::span<const std::byte> bytes, std::size_t piece) : rest_(bytes), piece_(piece) {}

@@ -13,7 +13,7 @@
 namespace nettrace {
 namespace {
 
-// Returns a few bytes at a time, and is not in memory.
+// A source without InMemory() that returns a few bytes at a time.
 class PieceSource : public Source {
  public:
   PieceSource(std::span<const std::byte> bytes, std::size_t piece) : rest_(bytes), piece_(piece) {}
@@ -29,8 +29,8 @@ class PieceSource : public Source {
   std::size_t piece_;
 };
 
-// Writes events on two threads, whose times, sizes and metadata change from time to time; some are
-// lost.
+// Writes events on two threads. Their times, sizes and metadata change from time to time. The
+// stream also states lost events.
 std::vector<std::byte> WriteStream() {
   std::vector<std::byte> bytes;
   auto sink = std::make_unique<CallbackSink>([&](auto block, std::size_t* taken) {

@@ -235,7 +235,8 @@ TEST(TimeOrderedReader, NamesAMissingFolderInTheError) {
   EXPECT_EQ(ordered.Next(), Step::kEnd);
 }
 
-// A limit on the size of files simulates a disk that is full after a few runs were written.
+// A limit on the size of files simulates a disk that is full when the temporary file has a few
+// sorted parts of the interval.
 TEST(TimeOrderedReader, FullDiskReturnsReadEventsInOrderAndThenTheError) {
   const Bytes stream = LongInterval(3000);
   signal(SIGXFSZ, SIG_IGN);

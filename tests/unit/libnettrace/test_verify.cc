@@ -70,7 +70,7 @@ std::vector<Broken> AllBroken() {
 
 TEST(Verify, EachBrokenFileBreaksTheRuleOfItsNameAndNoOther) {
   for (const Broken& file : AllBroken()) {
-    // Only the file of table-size exceeds this limit of its tables.
+    // The only file with tables above this limit is table-size.txt.
     const VerifyReport report =
         ReportOn(std::as_bytes(std::span(file.bytes)), {.max_table_bytes = 100'000});
     EXPECT_EQ(DescribeFindings(report), file.finds);

@@ -1,4 +1,4 @@
-// Traces of events with stacks, for tests of what is made of stacks.
+// Traces of events with stacks, for tests of the exports and reports that use stacks.
 #ifndef TESTS_UNIT_NETTRACE_TOOL_STACKS_TRACE_H_
 #define TESTS_UNIT_NETTRACE_TOOL_STACKS_TRACE_H_
 
@@ -59,8 +59,8 @@ inline Bytes StacksOf(const std::vector<std::vector<std::uint64_t>>& stacks) {
   return Block(nettrace::BlockKind::kStack, content);
 }
 
-// Stacks, leaf first: 1 and 2 end in the same function at other addresses, 3 has unknown code, and
-// 4 is in the kernel.
+// Returns stacks, leaf first. The leaves of 1 and 2 are different addresses in one function, 3 has
+// unknown code, and the leaf of 4 is in the kernel.
 inline Bytes Stacks() {
   return StacksOf(
       {{0x1110, 0x1205}, {0x1120, 0x1205}, {0x1300, 0x9000}, {0xffffffff81000010, 0x1205}});
@@ -111,7 +111,7 @@ inline Bytes Stream(const std::vector<TraceEvent>& events, const Bytes& stacks =
   return stream.Append(nettrace::EventBlock(rows)).Append(nettrace::End());
 }
 
-// The mapped code of the stacks' process.
+// Returns events that describe the code of the stacks, followed by `events`.
 inline std::vector<TraceEvent> WithCode(std::vector<TraceEvent> events) {
   std::vector<TraceEvent> all = {
       {kName, Text("/opt/shop")},

@@ -91,7 +91,8 @@ TEST(CsvColumns, AreBounded) {
   EXPECT_TRUE(others.Add(Metadata(fields)).ok());
 }
 
-// Returns the cells of the fields in the line of an event with this payload.
+// Returns the cells of the fields in the line of an event with `metadata` and this payload. The
+// columns are the fields of `first`, and then the further fields of `metadata`.
 std::string CellsOf(const nettrace::EventMetadata& metadata, const nettrace::EventMetadata& first,
                     const std::vector<std::byte>& payload) {
   FieldColumns columns;

@@ -169,7 +169,8 @@ TEST(EventClass, PayloadThatDoesNotFitHasAnErrorAndBytes) {
       std::string::npos);
 }
 
-// Any process may have written the notes.
+// Any process may have written the keys Tracepoint.Field.NAME. They may repeat names and numbers,
+// and may contain numbers that do not fit in the field.
 TEST(EventClass, NamesOfNumbersThatFitAreAnEnum) {
   nettrace::EventMetadata metadata = Metadata({{"s", Type::Simple(TypeCode::kSByte)},
                                                {"u", Type::Simple(TypeCode::kUInt16)},
@@ -317,7 +318,7 @@ TEST_F(ExportTest, PacketsAreBoundedAndLossesBetweenThem) {
                                                             {15, 15, kEmpty, 5, 5}}));
 }
 
-// Returns a reader of a trace, for its clock.
+// Returns a reader of an empty trace. The tests need only its clock and `info`.
 std::unique_ptr<nettrace::Reader> Open(const nettrace::TraceInfo& info) {
   auto sink = std::make_unique<nettrace::MemorySink>();
   nettrace::MemorySink* const memory = sink.get();
@@ -443,7 +444,7 @@ TEST_F(CtfExporterTest, MetadataOfCtf2IsASequenceOfJsonTexts) {
   EXPECT_TRUE(has(R"(]},"data-stream-class-id":1,"id":0})")) << metadata;
 }
 
-// The writer of the file chooses the text.
+// The boot id comes from the file, so it may be any text.
 TEST(CtfExporter, IgnoresAnInvalidBootId) {
   for (const char* const id : {"", "1bbb42ea", "1bbb42ea-aa1b-4e54-8ac0-6b23a2bd6a1\"",
                                "1bbb42eaaaa1b-4e54-8ac0-6b23a2bd6a16a"}) {

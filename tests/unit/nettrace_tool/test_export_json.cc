@@ -54,7 +54,7 @@ class TraceEventTest : public ::testing::Test {
     exported.payloads = &payloads_;
     ASSERT_TRUE(exporter_->OnEvent(exported).ok());
   }
-  // Returns everything that was written, without its beginning and end.
+  // Returns everything that was written, without the beginning and the end of the JSON.
   std::string Finish() {
     EXPECT_TRUE(exporter_->Finish().ok());
     const auto bytes = sink_.bytes();

@@ -538,7 +538,8 @@ TEST_F(LogRequestsTest, SkippedRecordsDoNotChangeLaterOnes) {
     sequence_number_ = 0;
     labels_.related_activity_id.reset();
     for (std::uint8_t i = 0; i < 3; ++i) {
-      // The trace id of the last event comes from the first ones.
+      // Each activity is related to the one before, so the trace id of the last event is the first
+      // activity.
       if (i != 0) labels_.related_activity_id = GuidOf(i);
       labels_.activity_id = GuidOf(static_cast<std::uint8_t>(i + 1));
       EXPECT_TRUE(Add(thread_).ok());
@@ -772,7 +773,7 @@ TEST_F(LogRequestsTest, StartAndStopAreASpan) {
         R"({"key":"eventheader.opcode","value":{"intValue":"2"}})", R"("links":[])"}) {
     EXPECT_EQ(Count(span, part), 1U) << part << "\n" << span;
   }
-  // The attributes of the start that the stop has, too, are left out.
+  // If the start and the stop have the same attribute, the span has only that of the stop.
   EXPECT_EQ(Count(span, "\"text\""), 1U) << span;
   EXPECT_EQ(Count(span, "log.record.uid"), 0U);
   // The records have the ids of the span.

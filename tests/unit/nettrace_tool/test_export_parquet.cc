@@ -325,7 +325,7 @@ TEST(ParquetTable, ListsHaveLevelsOfNullEmptyAndElements) {
   table.column().EndList();
   table.EndRow();
   table.Finish();
-  // Repetition 0 0 0 1 1, definition 0 1 3 2 3, and two bits.
+  // Repetition levels 0 0 0 1 1, definition levels 0 1 3 2 3, and two values of 1 bit.
   EXPECT_EQ(table.Pages().at(0).bytes, "\2\0\0\0\x03\x18\3\0\0\0\x03\xB4\x03\x01"s);
   EXPECT_EQ(table.Chunk()[3].list.at(2).bytes, "element");
   EXPECT_EQ(table.Chunk()[5].number, 5) << "values";
@@ -402,7 +402,7 @@ TEST(ParquetTable, RowGroupsHaveABoundedSize) {
     const std::uint64_t bits = random();
     value.replace(at, 8, reinterpret_cast<const char*>(&bits), 8);
   }
-  // Each value fills a page, and pages are compressed by themselves.
+  // Each value fills a page, and each page is compressed separately.
   std::size_t most = 0;
   for (int i = 0; i < 70; ++i) {
     table.column().Bytes(value);
@@ -492,7 +492,7 @@ class Dataset {
           files_[path] += bytes;
           return absl::OkStatus();
         }) {}
-  // Adds an event with this payload, at an hour after 2026-11-23, of a host.
+  // Adds an event of `host` with this payload, `hour` hours after the beginning of 2026-11-23.
   void Add(const nettrace::EventMetadata& metadata, std::string_view payload, int hour = 0,
            const std::string& host = "") {
     nettrace::ThreadInfo thread;

@@ -32,8 +32,8 @@ using stacks_trace::WithCode;
 
 constexpr std::size_t kEnough = std::size_t{1} << 20;
 
-// Returns the graph of a trace. The row of an event's kind is its metadata id, and the row of its
-// thread is 1 or 2.
+// Returns the graph of a trace. As row numbers of the report, it uses the event id for an event's
+// kind, and 1 or 2 for the thread.
 FlameGraph GraphOf(const Bytes& stream, std::size_t max_bytes = kEnough) {
   trace::EventStream events(nettrace::testing::OpenBytes(stream.span()));
   StackSums sums;
@@ -140,7 +140,7 @@ TEST(FlameGraph, DeepFunctionsAreLeftOut) {
 }
 
 TEST(FlameGraph, EventsBeyondTheViewsAreCounted) {
-  // A time off the CPU without its length has no part in the sums.
+  // A time without a CPU is not part of the sums if its event lacks the length of the time.
   TraceEvent broken = Switch(1, 1);
   broken.payload = Bytes();
   const FlameGraph graph = GraphOf(stacks_trace::Stream(WithCode({broken, Cpu(1)})));

@@ -199,7 +199,9 @@ TEST(FxtImport, OtherRecords) {
 
 TEST(FxtImport, TimesMayGoBack) {
   Archive archive = Prologue();
-  // The thread id is as large as the thread indices that the NetTrace file may use.
+  // The thread id is as large as a thread index that the file may use, and the writer refuses to
+  // remove a thread with such an id. So the importer must not give this id to the thread that it
+  // removes when times go back.
   archive.Record(3, 3, 1).Word(10).Word(0xFFFFFFFF);
   for (const std::uint64_t time : {50, 10, 30, 20, 40}) {
     archive.Record(4, 2, EventHead(0, 0)).Word(time);
@@ -265,7 +267,7 @@ TEST(FxtImport, DamageHasItsOffset) {
   EXPECT_EQ(damage(argument), Texts{at + "an argument extends past the end of its record"});
   Archive section = Prologue();
   section.Record(0, 1, 2 | 99 << 4);
-  // Everything that is registered belongs to another provider.
+  // The strings and threads of Prologue() belong to another provider.
   section.Record(2, 2, 1 | 1 << 16).Stream("c").String(2, "n");
   EXPECT_EQ(damage(section), Texts{at + "provider 99 is used before it is declared"});
   Archive ticks = Prologue();

@@ -45,7 +45,7 @@ TEST(ActivityTreeTest, SelfTimeExcludesTheUnionOfChildren) {
 }
 
 TEST(ActivityTreeTest, WaitingTimeIsThatOfChildrenOnOtherThreadsOnly) {
-  // From 10 to 60 another thread works; from 40 to 50 the own thread does, too.
+  // Another thread works from 10 to 60, and the root's thread works, too, from 40 to 50.
   std::vector<TreeNode> nodes = {NodeOf(0, 100, 1, 0), NodeOf(10, 60, 2, 0), NodeOf(40, 50, 1, 0)};
   ComputeTimes(&nodes);
   EXPECT_EQ(nodes[0].self, 50u);

@@ -1,5 +1,5 @@
-// Tests the parts of `nettrace ship` without a network: what answers mean, what is repeated, and
-// what is remembered. tests/programs tests the whole program.
+// Tests the parts of `nettrace ship` without a network: how replies are judged, which
+// requests are repeated, and which position is stored. tests/programs tests the whole program.
 #include <gtest/gtest.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -180,7 +180,7 @@ TEST(Compressor, ZstdCompressesSeveralTexts) {
   for (const std::string& text : {std::string(), std::string(1'000'000, 'x'), "abc"s}) {
     const auto compressed = zstd.Compress(text);
     ASSERT_TRUE(compressed.ok());
-    // Receivers refuse frames that do not state their size, or a large one.
+    // Receivers refuse frames that state no size of their contents, or a size above a limit.
     EXPECT_EQ(ZSTD_getFrameContentSize(compressed->data(), compressed->size()), text.size());
     std::string back(text.size(), '\0');
     EXPECT_EQ(ZSTD_decompress(back.data(), back.size(), compressed->data(), compressed->size()),
@@ -194,7 +194,7 @@ TEST(Compressor, NoneReturnsTheText) {
   EXPECT_EQ(*none.Compress("abc"), "abc");
 }
 
-// A delivery of requests of numbered records to a receiver that is a list of replies.
+// Delivers requests of numbered records to a fake receiver, which answers with `replies_`.
 class DeliveryTest : public ::testing::Test {
  protected:
   DeliveryTest() {

@@ -188,7 +188,7 @@ class SymbolizeTest : public ::testing::Test {
     EXPECT_TRUE(summary.ok()) << summary.status();
     return summary.ok() ? *summary : Summary();
   }
-  // Returns why the only module has not all functions.
+  // Returns the reason why functions of the only module are missing.
   std::string Reason() const {
     const Summary summary = Symbolize();
     EXPECT_EQ(summary.modules.size(), 1u);
@@ -374,7 +374,7 @@ TEST_F(SymbolizeTest, AddsNoBuildIdOfACopyThatMayBeOfAnotherFile) {
 }
 
 TEST_F(SymbolizeTest, DescribesMappingsThatBeginBeforeTheirSegment) {
-  // A mapping begins at a page, and its segment may not.
+  // A mapping begins at a page boundary, but its segment may begin within a page.
   contents_.text_address = 0x401000 + 0xbb0;
   WriteProgram();
   FunctionFinder finder({.is_same_host = true}, {});
@@ -621,7 +621,8 @@ TEST_F(SymbolizeTest, ReadsPerfMapsOfContainersOnlyFromTheirUser) {
   if (syscall(SYS_openat2, -1, nullptr, nullptr, 0) < 0 && errno == ENOSYS) {
     GTEST_SKIP() << "the kernel, or qemu, has no openat2";
   }
-  // This process stands for one in a container. Its id there is above those of real processes.
+  // This process stands for a process in a container. The id that it has in the container is above
+  // those of real processes.
   const auto pid = static_cast<std::uint64_t>(getpid());
   const ContainedProcess process = {pid, 4'000'000'000 + pid, geteuid(), ""};
   const std::string path = absl::StrCat("/tmp/perf-", process.own_pid, ".map");

@@ -28,8 +28,8 @@ TEST(RateLimitTest, NoSpanOfTheTimeHasMoreThanTheCount) {
   EXPECT_TRUE(limit.Take(absl::Seconds(100)));
   EXPECT_TRUE(limit.Take(absl::Seconds(109)));
   EXPECT_FALSE(limit.Take(absl::Seconds(109)));
-  // At 110 s, the request of 100 s no longer counts, and the refused one never did. At 118 s, those
-  // of 109 s and 110 s count.
+  // At 110 s, the request of 100 s no longer counts. The refused request never counts. At 118 s,
+  // the requests of 109 s and 110 s count.
   EXPECT_TRUE(limit.Take(absl::Seconds(110)));
   EXPECT_FALSE(limit.Take(absl::Seconds(118)));
   EXPECT_TRUE(limit.Take(absl::Seconds(119)));

@@ -1,4 +1,5 @@
-// Tests that notifications reach a supervisor, and that one that does not read blocks nothing.
+// Tests that notifications reach a supervisor, and that a supervisor that does not read blocks
+// nothing.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>

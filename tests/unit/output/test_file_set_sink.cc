@@ -248,7 +248,7 @@ TEST_F(FileSetSinkTest, NamesDifferHoweverFastFilesFollow) {
 TEST_F(FileSetSinkTest, FileThatReachesTheBoundBeforeASectionBeginsIsCut) {
   settings_.keep_bytes = 50 * kBlock;
   auto sink = MakeSink();
-  // A sink that never begins a section.
+  // Hides from the writer that the file set requests a section, so the file grows up to the limit.
   struct Deaf : nettrace::Sink {
     explicit Deaf(std::unique_ptr<nettrace::Sink> inner) : sink(std::move(inner)) {}
     absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
@@ -373,7 +373,7 @@ TEST_F(FileSetSinkTest, ReservesAPartOfTheDiskByDefault) {
   const auto space = std::filesystem::space(directory());
   EXPECT_GE(space.available, space.capacity / 20);
   EXPECT_LT(space.available, space.capacity / 20 + 2 * bytes.size());
-  // The text does not depend on how much space is free.
+  // The text of the error does not depend on how much space is free.
   std::ofstream(directory() + "/other") << std::string(5000, 'x');
   EXPECT_EQ(sink->Append(bytes, &taken), status);
   sink.reset();

@@ -108,7 +108,7 @@ TEST_F(FlightRecorderTest, DropsOldEvents) {
     usleep(20'000);
     stream_->Write(1);
   }
-  // Checked before a snapshot waits, because each Write then begins a section.
+  // This check is before TakeSnapshot, because each Write begins a section while a snapshot waits.
   EXPECT_LT(recorder_->state().sections, 50u);
   const auto snapshot = TakeSnapshot();
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();

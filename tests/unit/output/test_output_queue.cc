@@ -188,7 +188,8 @@ TEST_F(OutputQueueTest, KeepsErrorsAndRetriesUnwrittenData) {
   EXPECT_EQ(reported, (std::vector<absl::Status>{full, absl::OkStatus()}));
 }
 
-// A successful flush would make the sink appear to work again, although it accepts no data.
+// The queue must not flush before it retries: a successful flush would make the sink appear to work
+// again, although it accepts no data.
 TEST_F(OutputQueueTest, RetriesTheRestOfAPieceWithoutAMark) {
   std::vector<absl::Status> reported;
   Open({.limit = OutputQueue::kPiece,

@@ -64,7 +64,7 @@ TEST(EventText, AlignedColumnsGrowUpToALimit) {
   const std::string longest(100, 'x');
   EXPECT_EQ(line("T", longest, 7), "before T cpu 0 " + longest + " 7/7  " + rest);
   EXPECT_EQ(widths, (EventTextWidths{1, 6, 25, 6, 8, 21}));
-  // Times since another event are aligned by their point.
+  // Times since another event are aligned by their decimal points.
   EXPECT_EQ(line("+10.5", "b", 1).substr(7, 6), "+10.5 ");
   EXPECT_EQ(line("-1.5", "b", 1).substr(7, 6), " -1.5 ");
 }
@@ -175,7 +175,7 @@ TEST(EventName, IsThatOfTheRowOrTheDocumentedOne) {
   EXPECT_EQ(name("Other", 1), "");
 }
 
-// A file of less than 1 kB described values whose text took 600 MB.
+// Without a limit, the text of this file of less than 1 kB would take 600 MB.
 TEST(EventJson, SmallFileOfEmptyObjectsHasASmallDump) {
   const Bytes objects =
       Code(TypeCode::kFixedLengthArray).Append(Code(TypeCode::kObject).U16(0)).U16(65535);

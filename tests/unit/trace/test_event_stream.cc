@@ -1,5 +1,5 @@
-// Tests the steps in which programs read a stream: selected and other events, and losses with their
-// place.
+// Tests the steps in which programs read a stream: selected events, other events, and losses with
+// their places.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,5 +1,4 @@
-// Tests each format of EventHeader, and the values that are shown in it, for people and for
-// programs.
+// Tests how values are shown in each format of EventHeader, for people and for programs.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -149,7 +149,7 @@ TEST(PayloadJson, TagsAndAttributesChangeNoFormat) {
             R"({"f":1.5,"u":7,"s":"z","t":-1})");
 }
 
-// The result must not depend on the form of the row.
+// The result must not depend on `seen`, the set of values for which the metadata row was made.
 TEST(PayloadJson, NullableFieldsAreTheirValuesOrNull) {
   const auto show = [](const std::string& field, const std::string& payload, int seen) {
     return Show(field, payload, PayloadStyle::kForPrograms,
@@ -362,7 +362,7 @@ TEST(PayloadJson, SingleCharactersAreText) {
             "{\"a\":\"\xC3\xA9\",\"b\":\"b\",\"c\":\"c\",\"d\":\"xy\"}");
 }
 
-// Any process may have written the notes.
+// Any process may have written the keys EventHeader.Field.N, so they may contradict the types.
 TEST(PayloadJson, IgnoresNotesThatContradictTheType) {
   using nettrace::Type;
   using nettrace::TypeCode;

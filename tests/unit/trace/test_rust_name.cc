@@ -98,7 +98,7 @@ class NameMaker {
                                            "u8gdel_5qa", "u3tda", "5Sales", "10Collection"};
     name_ += kNames[Below(9)];
   }
-  // Refers back to one of `places`. Returns false if there is none.
+  // Adds a reference to one of `places` in a quarter of the calls. Returns false if it adds none.
   bool Back(const std::vector<std::size_t>& places) {
     if (places.empty() || Below(4) != 0) return false;
     name_ += 'B';
@@ -257,7 +257,8 @@ class NameMaker {
 
   std::mt19937 random_;
   std::string name_;
-  // Starts of the paths and types that are complete and use no lifetime of a binder around them.
+  // Offsets in `name_` of the complete paths and types to which references may refer. Parts within
+  // a binder are excluded, because they may use its lifetimes.
   std::vector<std::size_t> paths_;
   std::vector<std::size_t> types_;
   unsigned lifetimes_ = 0;

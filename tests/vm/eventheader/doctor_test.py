@@ -14,7 +14,7 @@ from support import script
 
 ARGS = script.options(__doc__, "eventheader")
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
-# The name of the check that finds that no daemon runs. Here, doctor reports it after all other checks.
+# The name of the check whether a daemon runs. No daemon runs in these tests, so the last finding of doctor is about it.
 DAEMON = "daemon"
 READ_ONLY = ["unshare", "--mount", "sh", "-c", "mount -o remount,bind,ro /sys/kernel/tracing && exec \"$@\"", "sh"]
 # Prints a line when it runs, and ends when its standard input ends.

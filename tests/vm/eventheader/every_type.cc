@@ -51,7 +51,7 @@ constexpr in_addr kLoopback = {.s_addr = __builtin_bswap32(0x7F000001)};
 constexpr Uuid kUuid = std::array<std::uint8_t, 16>{0,    0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,
                                                     0x88, 0x99, 0xAA, 0xBB, 0xCC, 0xDD, 0xEE, 0xFF};
 
-// `kName` is the type; `value` returns the value that is written.
+// `kName` is the name of the type T. Value() is a function object that returns the value to write.
 template <FixedString kName, typename T, typename Value>
 TypedEvent Row(std::string json, Value) {
   static constexpr Event<every_type_provider, kName, Traits{.keyword = 1}, Field<"f", T>> event;
@@ -150,7 +150,7 @@ void AddFormats(std::vector<TypedEvent>* rows) {
        ROW("\"bom\"", u"\uFEFFbom", UtfBom<std::u16string_view>)});
 }
 
-// Fields that only the dynamic builder writes.
+// Writes a field of a type that only the dynamic builder can write.
 WriteResult WriteDynamic(Encoding encoding, Arity arity, std::uint16_t count, Format format,
                          std::string_view data) {
   static const EventSet set(every_type_provider, Level::kInformation, 1);

@@ -18,7 +18,7 @@ import ctf_exports
 
 ARGS = script.options(__doc__, "service", "nettrace")
 LOOPBACK6 = [0] * 15 + [1]
-# Values that nettrace dump --json shows differently from libeventheader's JSON, by type.
+# Values that nettrace dump --json shows differently from libeventheader's JSON, by type and by libeventheader's JSON.
 SHOWN = {
     ("Errno", "ENOENT"): 2,
 }

@@ -120,7 +120,8 @@ class ProgramTest(unittest.TestCase):
             with self.holding("A_L4K1", "Plain u32 a", prefix=failures.AS_NOBODY) as holder:
                 until(lambda: names() == {"A_L4K1", "Plain"})
             self.assertEqual(holder.returncode, 0)
-            # The error for an existing tracepoint with other fields names it, also for a user that may not read its format.
+            # The error for an existing tracepoint with other fields contains its name, also if the user may not read
+            # its format.
             self.succeeds("register", "Taken u32 a")
             self.fails(5, "Taken", "register", "--hold", "Taken u8 a", prefix=failures.AS_NOBODY)
         until(lambda: names() == {"Taken"})

@@ -52,13 +52,13 @@ std::string Do(const std::string& what, const std::string& with, char** argv) {
   if (what == "remedy") return eh::RegistrationErrorText(provider.status());
   if (what == "retry") return std::to_string(with == "all" ? eh::RetryAll() : provider.Retry());
   if (what == "descriptors") return std::to_string(Descriptors());
-  if (what == "user") {  // and its only group
+  if (what == "user") {  // Becomes the user with this id, in the group with the same id only.
     const auto id = static_cast<unsigned>(std::stoul(with));
     return setgroups(0, nullptr) == 0 && setgid(id) == 0 && setuid(id) == 0 ? "done" : "failed";
   }
   if (what == "early") return Text(early.result);
   if (what == "exec") execv("/proc/self/exe", argv);
-  if (what == "list") {  // executes a program that lists its descriptors
+  if (what == "list") {  // Executes a program that lists the descriptors that it inherits.
     execl("/bin/sh", "sh", "-c", "echo $(readlink /proc/self/fd/*)", nullptr);
   }
   return "?";

@@ -51,7 +51,7 @@ TEST_F(DescriptorTest, IsOneClosedOnExecAndOutOfReach) {
   EXPECT_EQ(dup2(0, found[0]), -1);
 }
 
-// Closes every descriptor, like daemons that count up to the limit.
+// Closes every descriptor below the soft limit, like many daemons.
 int CloseUpToTheLimit() {
   for (rlim_t fd = 3; fd < Limit().rlim_cur; ++fd) close(static_cast<int>(fd));
   const int log = NewFile();
@@ -65,7 +65,9 @@ TEST_F(DescriptorTest, WritesContinueAfterClosingUpToTheLimit) {
   EXPECT_EQ(CountText(trace_->Take(), "goes on"), 1);
 }
 
-// After a fork, the library checks the descriptor first, with or without a pause.
+// Closes all descriptors, opens a file at the number of the library's descriptor, and writes events
+// `pause` microseconds later. No event may reach the file: the library must notice that the number
+// was reused. Runs in a child process.
 int CloseAllAndReuseTheNumber(useconds_t pause) {
   const std::vector<int> found = UserEventsDescriptors();
   rlimit limit = Limit();
@@ -83,7 +85,7 @@ int CloseAllAndReuseTheNumber(useconds_t pause) {
   CHECK_OR_RETURN(IsEmpty(file));
   CHECK_OR_RETURN(provider.Retry() == 0);
   CHECK_OR_RETURN(text_event.Write("after all") == WriteResult::kWritten);
-  // The number still belongs to the file.
+  // Retry() has opened another descriptor, and has not closed the file.
   CHECK_OR_RETURN(IsEmpty(file) && fcntl(found[0], F_GETFD) >= 0 && IsEmpty(found[0]));
   return 0;
 }
@@ -106,8 +108,8 @@ TEST_F(DescriptorTest, NorInTheSameProcessThatWroteBefore) {
   EXPECT_EQ(CountText(trace_->Take(), "before"), 1);
 }
 
-// Reuses the number of the closed descriptor. If the soft limit equals the hard limit, no number is
-// out of reach.
+// Makes the soft limit equal to the hard limit, so that the library must place its descriptor below
+// both. Then closes this descriptor, and opens a file with the same number.
 int ReuseTheNumberBelowTheLimit() {
   for (const int fd : UserEventsDescriptors()) close(fd);
   const rlimit limit = {256, 256};
@@ -127,7 +129,8 @@ TEST_F(DescriptorTest, NorWhereTheSoftLimitIsTheHardOne) {
   EXPECT_EQ(CountText(events, "must go nowhere"), 0);
 }
 
-// Every number that the program can get may become another file's at any moment.
+// Closes all descriptors while threads write, and opens files until no number is left. Each file
+// must stay empty.
 int CloseAllWhileThreadsWrite() {
   const std::uint64_t before = provider.counters().written;
   std::atomic<bool> stop = false;

@@ -1,4 +1,5 @@
-// Sends every type of field through the kernel, and compares its bytes and the decoder's values.
+// Sends every type of field through the kernel. Compares the bytes with those that the library
+// makes, and the decoded values with the expected ones.
 #include <gtest/gtest.h>
 
 #include "eventheader/json_formatter.h"
@@ -37,7 +38,7 @@ class EveryTypeTest : public KernelTest {};
 
 TEST_F(EveryTypeTest, ArrivesWithItsValue) {
   ASSERT_EQ(every_type_provider.status(), 0) << RegistrationErrorText(every_type_provider.status());
-  // The last set is created by its first use.
+  // WriteDynamic creates its event set in its first call, which therefore comes before Enable.
   for (const TypedEvent& row : EveryType()) row.write();
   TraceInstance trace;
   trace.Enable(kEveryTypeTracepoint);

@@ -135,7 +135,8 @@ TEST_F(SizeLimit, DynamicEventsHaveTheSame) {
   }
 }
 
-// The library must refuse such an event, because the kernel returns success and drops it.
+// Shows why the library must refuse events above the maximum: the kernel returns success for them,
+// and drops them.
 TEST_F(SizeLimit, KernelAcceptsLargerEventsAndDropsThem) {
   const Definition definition(kTracepoint);
   PerfRing ring(kTracepoint);

@@ -78,7 +78,7 @@ TEST_F(UserEventsTest, ForkWhileOthersRegisterLeavesTheChildAbleTo) {
   });
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(InChild([] {
-                alarm(20);  // Otherwise a failure would hang.
+                alarm(20);  // Ends the child if the creation of the set hangs.
                 const EventSet set(provider, Level::kVerbose, 4);
                 return set.status();
               }),

@@ -128,7 +128,7 @@ std::vector<Tracepoint> RegisterAll(int data, char** names) {
   std::vector<Tracepoint> tracepoints;
   for (; *names != nullptr; ++names) tracepoints.emplace_back(data, EventHeaderCommand(*names));
   for (const Tracepoint& tracepoint : tracepoints) tracepoint.AwaitEnabled();
-  // The enable bit is set before the event is recorded on all CPUs.
+  // The kernel sets the enable bit a moment before it records the events of all CPUs.
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   return tracepoints;
 }

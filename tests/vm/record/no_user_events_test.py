@@ -46,7 +46,7 @@ class NoUserEventsTest(unittest.TestCase):
         with subprocess.Popen([ARGS.service, "--events", str(events)], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as service:
             stdout, stderr = service.stdout.read(), service.stderr.read()
-            # /proc has the counts until the process is reaped.
+            # waitid() leaves the ended process unreaped, so that /proc still has its counts.
             os.waitid(os.P_PID, service.pid, os.WEXITED | os.WNOWAIT)
             counts = pathlib.Path(f"/proc/{service.pid}/io").read_text(encoding="ascii")
         self.assertEqual((service.returncode, stderr), (0, ""))

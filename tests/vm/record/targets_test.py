@@ -223,7 +223,8 @@ class TargetsTest(unittest.TestCase):
                 summary, printed, said = self.record(*selectors, prefix=self.few_descriptors(), services=(service,))
                 self.assertEqual((summary["lost"], summary["unmatched"]), (0, []))
                 self.assertEqual(self.events(), self.written(printed[0]))
-                # More than 100 tracepoints are recorded. The message about the others names the limit and the remedy.
+                # More than 100 tracepoints are recorded. The message about the others, which are left out, names the
+                # limit and the remedy.
                 self.assertGreater(summary["tracepoints"], 100)
                 self.assertEqual(summary["leftOutCount"] + summary["tracepoints"], 703)
                 self.assertRegex(said, "left out: tracepoint user_events:Loud.* needs 4 descriptors.*limit of 1024; raise the "

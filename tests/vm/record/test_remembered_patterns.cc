@@ -1,6 +1,6 @@
 // Tests a pattern that remembers tracepoints. A service's first event is in the file if the pattern
-// found its tracepoint in an earlier recording. Otherwise, the account has the time when it was
-// found.
+// found its tracepoint in an earlier recording. Otherwise, the account has the time when the
+// pattern found the tracepoint.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -92,7 +92,7 @@ TEST_F(RememberedPatterns, TheFirstEventOfAServiceIsRecorded) {
   const Recorded recorded = Stop();
   EXPECT_EQ(recorded.events, 1u);
   EXPECT_TRUE(recorded.met.empty());
-  // Tracepoints that had events are remembered longest.
+  // The memory marks tracepoints that had events as used, because it forgets them last.
   EXPECT_NE(memory_->ToText().find(std::string(kTracepoint) + " used\n"), std::string::npos);
   EXPECT_NE(memory_->ToText().find(std::string(kOther) + "\n"), std::string::npos);
 }

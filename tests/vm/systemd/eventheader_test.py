@@ -78,7 +78,7 @@ class DoctorTest(unittest.TestCase):
         self.addCleanup(daemon.reset)
         daemon.systemctl("stop", daemon.UNIT)
         self.assertIn("systemctl enable --now nettraced", doctor()["daemon"])
-        # nettraced fails only if its settings leave it no session.
+        # nettraced fails to start only if its settings have no valid session, so the other files are removed.
         for file in daemon.SETTINGS.parent.glob("*.toml"):
             self.addCleanup(file.write_text, file.read_text())
             file.unlink()

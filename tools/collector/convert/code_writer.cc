@@ -37,7 +37,7 @@ std::string Utf8(std::string_view text) {
 
 CodeWriter::CodeWriter(nettrace::Writer* writer, CodeTracker* code, std::uint64_t start)
     : writer_(writer), code_(code), interval_start_(start) {
-  rows_.reserve(3);  // the encoders refer to the fields in the rows
+  rows_.reserve(3);  // the rows must not move, because their encoders refer to their fields
   rows_.emplace_back(
       3, "ProcessMapping",
       std::vector<nettrace::Field>{Number("Id"), Number("StartAddress"), Number("EndAddress"),
@@ -77,14 +77,16 @@ void CodeWriter::Use(const EventStack& stack, nettrace::StackId id, std::uint64_
 void CodeWriter::UseMapping(const CodeMapping& mapping, std::uint64_t program_from,
                             std::uint32_t pid, nettrace::ThreadIndex thread) {
   if (!mappings_.emplace(pid, program_from, mapping.id).second) return;
-  // A forked process has its parent's mappings from its start. Readers drop mappings of an earlier
-  // process with the pid at the event of the start, so mappings must be written after that event.
+  // A forked process has its parent's mappings from its start on. At the event of the start,
+  // readers drop all mappings that they know for the pid, because they may be of an earlier
+  // process. The mappings of this process therefore get a time after that event.
   const std::uint64_t from = std::max(mapping.from, program_from + 1);
   waiting_.push_back({std::max(from, interval_start_), thread, mapping, {}});
 }
 
-// Describes the kernel separately for each process. TraceEvent 4.0.0 finds no module for a kernel
-// function if only another process has described the function, before this process began.
+// Describes the kernel separately for each process. If a kernel function was described only for
+// another process, and before this process began, TraceEvent 4.0.0 finds no module for the function
+// in stacks of this process.
 void CodeWriter::UseKernel(std::uint64_t address, std::uint64_t program_from, std::uint32_t pid,
                            nettrace::ThreadIndex thread) {
   if (code_->kernel_symbols().empty()) return;
@@ -152,16 +154,17 @@ absl::Status CodeWriter::WriteFunction(const Waiting& waiting) {
   return Write(kSymbol, waiting.timestamp, waiting.thread, payload);
 }
 
-// Writes the build id with a type of metadata that TraceEvent ignores because it does not know it.
+// Writes the build id with a type of metadata that TraceEvent does not know and therefore ignores.
 // For a known type, TraceEvent would compute wrong addresses, because the collector does not read
-// the addresses of the file's segments. `nettrace symbolize` adds them, and a build id that is not
-// known here.
+// the addresses of the file's segments. `nettrace symbolize` adds these addresses, and build ids
+// that are not known here.
 absl::StatusOr<std::uint64_t> CodeWriter::WriteMetadata(const Waiting& waiting) {
   const CodeFile& file = *waiting.mapping.file;
   const bool is_known = !file.build_id.empty();
   // Memory without a file has names like "//anon" and "[heap]".
   if (!is_known && (!file.path.starts_with('/') || file.path.starts_with("//"))) return 0;
-  // If the build id is not known, several mappings of a path may be of different files.
+  // If the build id is not known, each mapping gets its own event, because several mappings of a
+  // path may be of different files.
   const auto [known, is_new] =
       metadata_.try_emplace(is_known ? std::pair(file.path, file.build_id)
                                      : std::pair(absl::StrCat(waiting.mapping.id), std::string()),

@@ -83,8 +83,9 @@ class CodeWriter {
     CodeMapping mapping;        // for a function: its addresses and the id of its mapping
     std::string_view function;  // empty: this is a mapping
   };
-  // States that Use() has noted a stack of a process for events at times from `from` to before
-  // `until`. It is valid while CountChanges() of the process returns `changes`.
+  // Use() has noted the code of a stack of a process, for events at times from `from` to before
+  // `until`. The stack must be noted again when CountChanges() of the process no longer returns
+  // `changes`.
   struct Noted {
     std::uint64_t changes = 0;
     std::uint64_t from = 0;
@@ -102,8 +103,10 @@ class CodeWriter {
                      std::span<const std::byte> payload);
   absl::Status WriteMapping(const Waiting& waiting);
   absl::Status WriteFunction(const Waiting& waiting);
-  // Writes the build id of the mapping's file, once for each file. Returns the id of the event with
-  // the build id, which the event of the mapping must contain; 0 if the file has no build id.
+  // Writes the build id of the mapping's file, once for each file. If the build id is not known,
+  // writes an event without it for each mapping. Returns the id in the written event, which the
+  // event of the mapping must contain; 0 if nothing was written, because the memory has neither a
+  // build id nor a file.
   absl::StatusOr<std::uint64_t> WriteMetadata(const Waiting& waiting);
 
   nettrace::Writer* writer_;

@@ -56,8 +56,8 @@ class ConvertedSource {
   // Each function takes an event whose `source` is this object. The event may be a result of
   // AsUndecoded().
   //
-  // Returns the metadata row of the event's form. The EventId is the event's own. It is 0 if the
-  // event has no id, or if ValueForms::AreUsual() is false for the form (event_schema.h).
+  // Returns the metadata row of the event's form. Its EventId is the event's own id, or 0 if the
+  // event has no id or ValueForms::AreUsual() is false for the form (event_schema.h).
   virtual nettrace::EventMetadata MetadataFor(const ConvertedEvent& event) const = 0;
   // Returns the labels of the list event.kind.labels; no labels if there is no list.
   virtual nettrace::Labels ListedLabels(const ConvertedEvent& event) const = 0;

@@ -82,8 +82,8 @@ const char* ParseExtension(std::span<const std::byte> extension, DotnetEvent* ev
         event->related_activity_id = reader.Id128();
         break;
       default:
-        // A newer runtime may have added the label. The size of its value is unknown, so the rest
-        // of the extension is not read.
+        // A newer runtime may have added this kind of value. Its size is unknown, so the rest of
+        // the extension is not read.
         return nullptr;
     }
     if (!reader.ok()) return kShort;

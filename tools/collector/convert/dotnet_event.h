@@ -1,5 +1,5 @@
 // Reads events of the .NET runtime from its tracepoints of user_events. Makes the metadata rows of
-// events of tracepoints and of streams.
+// events from these tracepoints and from EventPipe streams.
 //
 // .NET 10 and newer write events of the runtime and of EventSources to a tracepoint that a tool
 // chooses (tools/collector/dotnet/). Each record has a version, the event's id, an extension and
@@ -41,10 +41,10 @@ const char* ParseDotnetEvent(std::span<const std::byte> fields, DotnetEvent* eve
 
 // Parses DotnetEvent::metadata into a metadata row. The row has types that a V6 file can contain: a
 // DateTime is an Int64 with the time in units of 100 ns since 1601. Bits of the keywords that
-// EventSource adds for sessions are cleared. An event without a name is named "Event" and its id,
-// unless it is one of the runtime's own events, which readers know by their ids. Fails with
-// InvalidArgument if the bytes are malformed, if they describe another event than `id`, or if a
-// file cannot contain the fields.
+// EventSource adds for sessions are cleared. An event without a name gets the name "Event" followed
+// by its id. The runtime's own events get no name, because readers know them by their ids. Fails
+// with InvalidArgument if the bytes are malformed, if they describe another event than `id`, or if
+// a file cannot contain the fields.
 absl::StatusOr<nettrace::EventMetadata> ParseDotnetMetadata(std::span<const std::byte> metadata,
                                                             std::uint16_t id);
 

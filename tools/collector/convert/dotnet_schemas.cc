@@ -88,8 +88,8 @@ const DotnetSchemas::Row* DotnetSchemas::FindOfStream(int tracepoint, std::uint3
     *reason = kBadDescription;
     return nullptr;
   }
-  // The NUL at the start keeps this description different from the metadata of events that come by
-  // tracepoints, which have another form.
+  // The description is the key of the row in rows_. The NUL at its start keeps it different from
+  // the descriptions in events of tracepoints, which have another form.
   std::string text(1, '\0');
   text += base::AsText(description.bytes());
   return Learn(

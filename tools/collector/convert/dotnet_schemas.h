@@ -1,11 +1,11 @@
 // Remembers how the events of .NET processes are described.
 //
-// Input: events of tracepoints for .NET (dotnet_event.h), and of streams (EventPipe). Only the
-// first event of a kind in a process contains its description; a stream has it for each event.
-// Output: the metadata row of each event. Processes with the same description share a row. Memory
-// and the rate of new descriptions are limited in the same way as for EventHeader events
-// (schema_shares.h). An event whose description is unknown, for example because the event that
-// contained it was lost, has no row.
+// Input: events of tracepoints for .NET (dotnet_event.h), and of streams (EventPipe). In a
+// tracepoint, only the first event of a kind from a process contains the description of the kind. A
+// stream provides the description with each event. Output: the metadata row of each event.
+// Processes with the same description share a row. Memory and the rate of new descriptions are
+// limited in the same way as for EventHeader events (schema_shares.h). An event whose description
+// is unknown, for example because the event that contained it was lost, has no row.
 #ifndef TOOLS_COLLECTOR_CONVERT_DOTNET_SCHEMAS_H_
 #define TOOLS_COLLECTOR_CONVERT_DOTNET_SCHEMAS_H_
 
@@ -29,7 +29,7 @@ namespace collector {
 
 // An event of a stream.
 struct DotnetStreamEvent {
-  std::uint32_t stream = 0;  // number of the stream, at least 1; differs for all streams
+  std::uint32_t stream = 0;  // number of the stream, at least 1, unique in the session
   std::uint32_t kind = 0;    // id of `metadata` in the stream
   const nettrace::EventMetadata* metadata = nullptr;
   const nettrace::Labels* labels = nullptr;
@@ -40,11 +40,11 @@ class DotnetSchemas {
  public:
   struct Row {
     nettrace::EventMetadata metadata;
-    Slot form;
+    Slot form;             // identifies the row for the writer of the file
     std::size_t uses = 0;  // number of entries of known_ with this row
   };
 
-  // `forms` allocates the slots of rows; it must outlive this object.
+  // Takes the slots of rows (Row::form) from `forms`, which must outlive this object.
   DotnetSchemas(SlotAllocator* forms, const SchemaShares::Limits& limits);
   ~DotnetSchemas();
   DotnetSchemas(const DotnetSchemas&) = delete;
@@ -86,7 +86,7 @@ class DotnetSchemas {
   using KnownRows = std::map<Key, std::unique_ptr<Known>>;
 
   const Row* Use(Known* known);
-  // Adds an entry with the description `metadata`. `make` makes its row, if it is new.
+  // Adds an entry with the description `metadata`. `make` makes the row if the description is new.
   const Row* Learn(const Key& key, std::string metadata,
                    absl::FunctionRef<absl::StatusOr<nettrace::EventMetadata>()> make,
                    std::uint64_t now, std::string_view* reason);

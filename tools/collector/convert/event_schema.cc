@@ -24,7 +24,7 @@ using nettrace::TypeCode;
 struct Value {
   Type type;
   PayloadOp op;
-  bool type_says_format = true;  // the type implies the format, so no note is needed
+  bool type_says_format = true;  // the type implies the format, so no FieldNote states it
   bool is_whole_array = false;   // the value is the whole array of the field, as text
   Encoding encoding = Encoding::kInvalid;
 };
@@ -246,8 +246,8 @@ class SchemaCompiler {
     }
   }
 
-  // Compiles a field whose values may have several sizes, or be null. `forms_.seen` states which of
-  // them the events have.
+  // Compiles a field whose values may have several sizes, or be null. `forms_.seen` states which
+  // sizes the events have, and whether a value is null.
   void CompileNullable(const FieldDefinition& field, Value* value) {
     PayloadOp op;
     op.element = PayloadOp::Element::kNullable;
@@ -271,8 +271,8 @@ class SchemaCompiler {
       return;
     }
     if (seen == kSeenNull) {
-      // Writes null as an empty text, because NetTrace has no null and TraceEvent displays both in
-      // the same way.
+      // Writes null as an empty text, because NetTrace has no null, and TraceEvent displays an
+      // empty text as it displays null.
       value->type = Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit));
       value->type_says_format = false;
     } else if (of_value.encoding != field.encoding) {
@@ -319,7 +319,8 @@ class SchemaCompiler {
 
   void Note(const FieldDefinition& field, const Value& value, int index) {
     if (value.type_says_format && !field.has_tag && field.attributes.empty()) return;
-    // If a nullable field is never null, its note states the encoding of its values.
+    // The note states the encoding in the event's metadata. For a nullable field that is not null
+    // in events of this form, it states the encoding of the values instead.
     const Encoding encoding = field.encoding == Encoding::kStruct ? field.encoding : value.encoding;
     trace::FieldNote note{encoding, field.format, std::nullopt, std::string(field.attributes)};
     if (field.has_tag) note.tag = field.tag;

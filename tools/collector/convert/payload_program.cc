@@ -230,8 +230,8 @@ class Runner {
         PutUtf16(op, units);
         break;
       case PayloadOp::Output::kUtf16Unit: {
-        // The unit has 1 byte, so its character is at most U+00FF, or U+FFFD if it is invalid.
-        // Either is one code unit of UTF-16.
+        // The unit has 1 byte, so its character is at most U+00FF, or U+FFFD if it is invalid. Each
+        // of these characters is one code unit of UTF-16.
         char32_t c = 0;
         ReaderOf(op, units).Next(&c);
         nettrace::internal::AppendAsUtf16(c, out_);

@@ -207,7 +207,9 @@ class PrintFormatCompiler {
     bool hex = false;
     bool decimal = false;
     std::vector<SymbolPiece> pieces;
-    std::string first_name;  // name before the first piece, if `pieces` does not contain it
+    // Name of the first value, if `pieces` does not contain it. Add inserts it when a second value
+    // follows.
+    std::string first_name;
   };
 
   static void LeaveOutLargest(nettrace::KeyValues* notes) {
@@ -326,9 +328,10 @@ class PrintFormatCompiler {
     Add(conversion, name, *std::move(piece));
   }
 
-  // Adds `piece` to the symbol of the field `name`. Values that `print fmt` displays together stay
-  // together, such as "8,1" of a device. If the symbol has several values that are not together,
-  // their names precede them: "cpu=1 idx=197 flags=D|P".
+  // Adds `piece` to the symbol of the field `name`: the text that readers show for its value.
+  // Values that `print fmt` displays together stay together, such as "8,1" of a device. If the
+  // symbol has several values that are not together, their names precede them: "cpu=1 idx=197
+  // flags=D|P".
   void Add(const Conversion& conversion, const std::string& name, SymbolPiece piece) {
     Field& field = *Find(name);
     const std::string_view shown = NameBefore(conversion.literal);
@@ -362,8 +365,8 @@ class PrintFormatCompiler {
            std::any_of(piece.arguments.begin(), piece.arguments.end(), HasNames);
   }
 
-  // Returns the field that `piece` describes: the field whose values it names, or else the first
-  // field in it.
+  // Returns the field that `piece` describes: the first field for whose values the piece has names,
+  // or else the first field in the piece.
   // NOLINTNEXTLINE(misc-no-recursion): at most kMaxNoteDepth levels.
   static std::string FieldOf(const SymbolPiece& piece) {
     if (piece.kind == Kind::kField || piece.kind == Kind::kElement) return piece.text;

@@ -3,8 +3,8 @@
 // ProcessExit.
 //
 // No other row has one of these ids with this provider: the provider names of services have no dot,
-// and the rows of kernel tracepoints have far larger ids. The events have their own capture thread;
-// their thread is the main thread of the process.
+// and the rows of kernel tracepoints have far larger ids. The events have their own capture thread.
+// The thread of each event is the main thread of its process.
 #ifndef TOOLS_COLLECTOR_CONVERT_PROCESS_WRITER_H_
 #define TOOLS_COLLECTOR_CONVERT_PROCESS_WRITER_H_
 
@@ -31,9 +31,9 @@ class ProcessWriter {
   ProcessWriter& operator=(const ProcessWriter&) = delete;
 
   // Writes an event; `thread` is the row of the process's main thread. The caller should pass
-  // events in the order of time, and before it calls EndInterval() for their interval. If the time
-  // of an event is before that of the previous event or EndInterval(), it is raised to the later of
-  // the two.
+  // events in the order of time, and before it calls EndInterval() for their interval. An event
+  // that is earlier than the previous event or the last EndInterval() gets the later of these two
+  // times.
   absl::Status Write(const ProcessEvent& event, nettrace::ThreadIndex thread);
   // Must be called before the trace writes a sequence point at `timestamp`.
   void EndInterval(std::uint64_t timestamp) { earliest_ = std::max(earliest_, timestamp); }

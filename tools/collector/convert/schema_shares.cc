@@ -10,10 +10,11 @@ namespace collector {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-// Where a Pace limits the rate of new entries, an entry counts once, and once more for every
+// A Pace limits the rate of new entries. For this limit, an entry counts as 1, plus 1 for every
 // kMetadataBytes bytes of its metadata.
 constexpr std::size_t kMetadataBytes = 512;
-// When a share exceeds its bounds, it is reduced to a 16th below them, so that evictions are rare.
+// When a share exceeds its bounds, entries are evicted until the share is at most 15/16 of the
+// bounds, so that the next eviction is not needed soon.
 constexpr std::size_t kSpare = 16;
 // Number of new entries after which age() changes, so that callers mark entries in use again. It is
 // small compared with the bounds, so that entries in use are never among the least recently used.

@@ -136,7 +136,7 @@ class SchemaShares {
   // Returns the largest process that has entries to evict: of `user`, or of the largest user if
   // `user` is null. Returns null if no process has any.
   Process* Largest(const User* user, const Kept& kept) const;
-  // Evicts the least recently used of `entries` until `held` is a 16th below its bounds, or only
+  // Evicts the least recently used of `entries` until `held` is at most 15/16 of `bounds`, or only
   // entries of `kept` are left.
   void EvictOldest(const Entries& entries, const Held& held, const Bounds& bounds,
                    const Kept& kept);

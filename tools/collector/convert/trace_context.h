@@ -14,10 +14,10 @@ namespace collector {
 // struct is not checked.
 bool NamesTraceContext(const eh::EventView& event);
 
-// Sets the TraceId and SpanId labels from the fields that NamesTraceContext() describes. Accepts
-// hexadecimal digits (a string or an array of characters) and bytes (binary or value128; value64
-// for a span). The label of a span id is the number that the digits represent. Ignores values of
-// other forms, and ids that are 0.
+// Sets the TraceId and SpanId labels from the fields that NamesTraceContext() describes, but reads
+// fields in a struct only if the struct is named `PartA`. Accepts hexadecimal digits (a string or
+// an array of characters) and bytes (binary or value128; value64 for a span). The label of a span
+// id is the number that the digits represent. Ignores values of other forms, and ids that are 0.
 void LiftTraceContext(const eh::EventView& event, nettrace::Labels* labels);
 
 }  // namespace collector

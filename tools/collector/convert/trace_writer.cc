@@ -47,8 +47,9 @@ void TraceWriter::SetRingThread(std::size_t index, std::string name, std::string
   cpu.name = std::move(name);
   cpu.row.processor = nettrace::kNoProcessor;
   cpu.source = std::move(source);
-  // Numbers the units (tools/trace/ring_positions.h) of this ring thread after all units so far.
-  // The numbers then increase from one ring thread of a source to the next.
+  // The number of the first unit (tools/trace/ring_positions.h) of this ring thread is above the
+  // numbers of all earlier units. Units of an earlier ring thread with the same source therefore
+  // have lower numbers.
   if (!cpu.source.empty()) cpu.first_unit = writer_->stats().events + writer_->stats().lost + 1;
 }
 

@@ -42,7 +42,8 @@ class TraceWriter {
   static constexpr std::size_t kFullInterval = kEventsPerInterval / 4;
 
   // Value for the writer's max_metadata, which also limits how many EventIds the writer remembers
-  // after a flush. The value is low enough to leave free ids for new rows of the same provider.
+  // after a flush. A provider has 65533 EventIds, so some are free for its new rows even if all
+  // remembered EventIds are of this provider.
   static constexpr std::size_t kMaxMetadata = 36864;
 
   struct Stats {
@@ -61,11 +62,12 @@ class TraceWriter {
   // which they are added.
   void AddCpu(int number);
   std::size_t cpus() const { return cpus_.size(); }
-  // Makes the source at `index` a ring thread: a thread whose events come through a ring in user
-  // space. `index` is one more than the last index, or the index of a ring thread that is replaced.
+  // Makes the source at `index` a ring thread: a source that is not a CPU, usually a thread whose
+  // events come through a ring in user space. A thread of a .NET stream and the journal are others.
+  // `index` is one more than the last index, or the index of a ring thread that is replaced.
   // `name` is the name of the new capture thread. If `source` is not empty, it identifies the
-  // writer (trace::RingThreadSource), and each row of the capture thread states the writer's
-  // position.
+  // writer in the service's region (trace::RingThreadSource), and each row of the capture thread
+  // states the number of this writer's next event (SetRingNumber()).
   void SetRingThread(std::size_t index, std::string name, std::string source = "");
   // Sets the processor of the next events of the ring thread at `index`; kNoProcessor: unknown.
   void SetProcessor(std::size_t index, std::uint32_t processor) {
@@ -91,7 +93,7 @@ class TraceWriter {
   // Number of the CPU with this index; CollectorEvents::kNoCpu for a ring thread.
   int cpu_number(std::size_t cpu) const { return cpus_[cpu].number; }
   const std::string& cpu_name(std::size_t cpu) const { return cpus_[cpu].name; }
-  // Numbers of events and of lost events of the ring threads that have been replaced.
+  // Counts of the events and of the lost events of all ring threads that have been replaced.
   std::uint64_t replaced_events() const { return replaced_events_; }
   std::uint64_t replaced_lost() const { return replaced_lost_; }
   // Number of events of the CPU with this index so far, in all sections.
@@ -160,8 +162,8 @@ class TraceWriter {
   struct Cpu {
     int number = 0;
     std::string name;  // name of the capture thread, for a ring thread
-    // Row of the CPU's last event. Its capture thread, processor and time also apply to the next
-    // event.
+    // Row of the CPU's last event. Its capture thread and processor also apply to the next event,
+    // and its timestamp is the minimum for the next event.
     nettrace::EventRow row = {};
     // Kind of the last event, if its row is valid for all events of this kind in this interval;
     // otherwise an empty kind.

@@ -13,7 +13,7 @@ namespace {
 using nettrace::internal::ByteReader;
 using nettrace::internal::ByteWriter;
 
-// First bytes of each message. The NUL is one of them.
+// First bytes of each message, including a NUL.
 constexpr std::string_view kMagic("DOTNET_IPC_V1\0", 14);
 constexpr std::size_t kHeaderSize = 20;
 

@@ -1,9 +1,10 @@
 // Messages of the diagnostics protocol of .NET, by which a tool asks a process for its events.
 //
 // CollectTracing5 exists since .NET 10. It makes the process write events to tracepoints of
-// user_events. A descriptor of user_events_data follows the request, with one byte. CollectTracing2
-// and 3 make the process write a stream of NetTrace V4 to the connection, after the reply (this is
-// called EventPipe). The session ends when the connection ends. Replies are untrusted.
+// user_events. After this request, the tool sends one byte with a descriptor of user_events_data.
+// CollectTracing2 and 3 make the process write a stream of NetTrace V4 to the connection, after the
+// reply (this is called EventPipe). The session ends when the connection ends. Replies are
+// untrusted.
 #ifndef TOOLS_COLLECTOR_DOTNET_DIAGNOSTICS_IPC_H_
 #define TOOLS_COLLECTOR_DOTNET_DIAGNOSTICS_IPC_H_
 
@@ -27,7 +28,8 @@ enum class StreamRequest : std::uint8_t {
   kAny,            // since .NET Core 3.1; the events have stacks
 };
 // Returns the request that makes a process write the events of `providers` to the connection.
-// Ignores the names of tracepoints. The bounds are those of MakeCollectRequest.
+// Ignores the names of tracepoints. Names of providers are ASCII. The request has at most 65535
+// bytes if ParseDotnetProviders has returned the providers.
 std::string MakeStreamRequest(StreamRequest kind, const std::vector<DotnetProvider>& providers);
 // Returns the request that ends a session. It must be sent on another connection than that of the
 // session. The process then writes its remaining events to the connection of the session.

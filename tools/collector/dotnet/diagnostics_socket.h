@@ -24,7 +24,7 @@ namespace collector {
 // Facts of a process that its socket must match.
 struct ProcessFacts {
   pid_t pid = 0;
-  std::uint64_t start = 0;    // clock ticks since the machine started; pids are reused
+  std::uint64_t start = 0;    // start time, in clock ticks since the machine started
   std::uint64_t own_pid = 0;  // pid in the process's own pid namespace
   uid_t user = 0;             // effective user
   std::string name;
@@ -57,7 +57,7 @@ std::vector<pid_t> ListProcessesWithOtherFolder(const std::string& folder, std::
 // none.
 std::string ReadTemporaryFolder(pid_t pid);
 
-// Begins to connect to the socket of a process, without waiting. `folder` is its folder in the
+// Connects to the socket of a process, without waiting. `folder` is the folder of the socket in the
 // process's root directory. Fails with NotFound if there is no socket or no listener yet, with
 // Unavailable if too many connections wait, and with FailedPrecondition if the socket or the
 // listener does not belong to the process.

@@ -33,19 +33,19 @@ struct DotnetProvider {
 // Parses `PROVIDER[:level[:keywords]],...`. base::ParseLevel parses the level. Keywords are a mask,
 // decimal or 0x hexadecimal; `*` means all keywords. Without a level, all events are enabled. The
 // runtime's own provider is an exception: without a level, its usual events are enabled, because
-// all its events slow a program down. "" stands for this provider. The tracepoints are not set. The
-// message of InvalidArgument says what is wrong and shows the accepted form.
+// all its events slow a program down. "" stands for this provider. The result has no names of
+// tracepoints. The message of InvalidArgument says what is wrong and shows the accepted form.
 //
 // A part may also be the name of a profile: common, contention, exceptions, gc or http. A provider
-// with the name of a profile needs a level. If profiles have a provider in common, or one that is
-// also named, its highest level and all of its keywords are enabled.
+// with the name of a profile needs a level. If a provider occurs in several profiles, or in a
+// profile and by its name, its highest level and all of its keywords are enabled.
 absl::StatusOr<std::vector<DotnetProvider>> ParseDotnetProviders(std::string_view text);
 
 // Names a tracepoint for each provider and registers it. If EventSources are among the providers,
-// also appends the provider of .NET's tasks: without its keyword, events have no activity ids.
-// Returns the number of providers before the appended one, whose events need not be recorded.
-// `prefix` must differ for all recordings of the machine. Fails as
-// UserEventRegistrations::Register does.
+// also appends the provider of .NET's tasks: without its keyword, events have no activity ids. The
+// events of the appended provider need not be recorded. Returns the number of the other providers.
+// `prefix` must differ for all recordings of the machine. Fails as UserEventRegistrations::Register
+// does.
 absl::StatusOr<std::size_t> RegisterDotnetProviders(const std::string& prefix,
                                                     UserEventRegistrations* registrations,
                                                     std::vector<DotnetProvider>* providers);

@@ -1,12 +1,13 @@
 // Asks .NET processes for their events, and records what became of each process.
 //
-// Input: the providers with their tracepoints, which exist and are recorded before Begin, so that
-// no event is missed that describes later ones. Output: processes that write to the tracepoints
-// until Stop, or streams of processes (EventPipe), and a report on each process. A process is asked
-// for a stream if there are no tracepoints, or if its runtime is too old for them. A thread looks
-// for processes: it asks those that run, and those that start later. All connections are
-// non-blocking, so that no process delays another. Stop is the only function that waits for the
-// thread. It waits for a limited time, because the file systems of containers may hang.
+// Input: the providers with their tracepoints. The caller must have created the tracepoints and
+// must record them before Begin, because the first event of a kind describes the later ones.
+// Output: processes that write to the tracepoints until Stop, or streams of processes (EventPipe),
+// and a report on each process. A process is asked for a stream if there are no tracepoints, or if
+// its runtime is too old for them. A thread looks for processes: it asks those that run, and those
+// that start later. All connections are non-blocking, so that no process delays another. Stop is
+// the only function that waits for the thread. It waits for a limited time, because the file
+// systems of containers may hang.
 // Processes are untrusted: see diagnostics_socket.h. A process gets a descriptor of
 // user_events_data, which it shares with no other process.
 #ifndef TOOLS_COLLECTOR_DOTNET_DOTNET_SESSIONS_H_
@@ -39,7 +40,7 @@ struct DotnetProcess {
     kTooOld,    // its runtime does not know the request
   };
   pid_t pid = 0;
-  std::uint64_t start = 0;  // clock ticks since the machine started; pids are reused
+  std::uint64_t start = 0;  // start time, in clock ticks since the machine started
   std::string name;
   State state = State::kNoSocket;
   // Why the process writes no events, or which of its events are missing. "" if it writes its
@@ -54,11 +55,12 @@ struct DotnetProcess {
 // The processes that were found.
 struct DotnetReport {
   static constexpr std::size_t kMaxProcesses = 1024;
-  // At most kMaxProcesses: those that run, then those that have ended, the latest first.
+  // At most kMaxProcesses. Running processes come first, then ended processes, the latest first.
   std::vector<DotnetProcess> processes;
   std::uint64_t not_listed = 0;  // further processes that have ended
-  // Number of all processes that enabled their events, that ended or were given up before they did,
-  // and that were not asked because max_processes others, or 3/4 of them of the same user, ran.
+  // Numbers of all processes so far: those that enabled their events; those that ended or were
+  // given up before that; and those that were not asked. A process is not asked while
+  // DotnetOptions::max_processes others run, or 3/4 of this number of the same user.
   std::uint64_t enabled = 0;
   std::uint64_t not_enabled = 0;
   std::uint64_t not_asked = 0;
@@ -67,8 +69,8 @@ struct DotnetReport {
 struct DotnetOptions {
   std::vector<DotnetProvider> providers;
   std::vector<pid_t> pids;  // processes to ask; empty: all
-  // Names or paths of cgroups of version 2, as for --cgroup: only processes in them or below them
-  // are asked; empty: all. Ignored with `pids`.
+  // Names or paths of cgroups of version 2, as for --cgroup. Only processes in these cgroups, or in
+  // cgroups below them, are asked; empty: all processes. Ignored if `pids` is not empty.
   std::vector<std::string> cgroups;
   std::string folder = "/tmp";  // folder of the sockets, in the root directory of each process
   // Maximum time from a request to its reply, and from the end of a session to the exit of its

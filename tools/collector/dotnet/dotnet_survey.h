@@ -28,8 +28,9 @@ struct DotnetSurvey {
   bool is_complete = true;  // false: there are more processes, or the time did not suffice for all
 };
 
-// Examines at most `max` processes, and takes about `limit`. `folder` is that of the sockets, in
-// the root directory of each process. The processes are untrusted; see diagnostics_socket.h.
+// Examines at most `max` processes, for about `limit` at most. `folder` is the folder of the
+// sockets in the root directory of each process, such as "/tmp". The processes are untrusted; see
+// diagnostics_socket.h.
 DotnetSurvey SurveyDotnet(const std::string& folder, std::size_t max, absl::Duration limit);
 
 // Parses a reply to a request for facts of the process. Returns the version of the runtime, which

@@ -49,8 +49,8 @@ class EventPipeInbox {
     connections_.push_back(std::move(connection));
     ++open_;
   }
-  // Returns the ends since the last call. The caller must have recorded the ends that the last call
-  // returned.
+  // Returns the ends of streams that were added since the last call. By this call, the caller also
+  // confirms that its report contains all ends that the last call returned.
   std::vector<End> TakeEnds() {
     const std::lock_guard lock(mutex_);
     has_unrecorded_ = !ends_.empty();
@@ -69,7 +69,7 @@ class EventPipeInbox {
     has_unrecorded_ = true;
     --open_;
   }
-  // Returns whether the other thread has not recorded all ends yet.
+  // Returns whether the report of the other thread may still lack ends of streams (see TakeEnds).
   bool has_unrecorded() const {
     const std::lock_guard lock(mutex_);
     return has_unrecorded_;

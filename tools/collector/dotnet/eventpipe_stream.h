@@ -47,7 +47,8 @@ class EventPipeStream {
   bool has_more() const;
   // Moves to the next event or sequence point. Returns kWait if there is none yet.
   Step Next();
-  // Returns the reader, which is at the event after kEvent, and at the losses after kSequencePoint.
+  // Returns the reader. If Next has returned kEvent, the reader is at the event. After
+  // kSequencePoint, its sequence_point() states the lost events.
   const nettrace::Reader& reader() const { return *reader_; }
 
   // Asks the process to write its remaining events and to end the stream. Does nothing if it was

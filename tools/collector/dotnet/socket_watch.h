@@ -14,7 +14,8 @@ namespace collector {
 // Not thread-safe.
 class SocketWatch {
  public:
-  // Watches nothing if the kernel has too few watches left for this user.
+  // Watches nothing if inotify cannot watch `folder`, for example because this user has no watches
+  // left.
   explicit SocketWatch(const std::string& folder);
 
   // Returns a descriptor that is readable when files have been created, or -1 if nothing is

@@ -11,10 +11,10 @@
 
 namespace collector {
 
-// Asks the kernel for build ids by the ioctl PROCMAP_QUERY (since Linux 6.11). The kernel then
-// reads the first page of the file, which could block for any time on a file system that a user
-// provides, such as FUSE. Therefore this class asks only about files on local file systems that are
-// mounted in the mount namespace of this process. Not thread-safe.
+// Asks the kernel for build ids by the ioctl PROCMAP_QUERY (since Linux 6.11). To answer, the
+// kernel reads the first page of the file, which could block for any time on a file system that a
+// user provides, such as FUSE. Therefore this class asks only about files on local file systems
+// that are mounted in the mount namespace of this process. Not thread-safe.
 class BuildIdQuery {
  public:
   BuildIdQuery();
@@ -27,11 +27,12 @@ class BuildIdQuery {
 
  private:
   bool is_supported_ = true;
-  absl::flat_hash_set<std::uint64_t> devices_;  // devices of local file systems
+  absl::flat_hash_set<std::uint64_t> devices_;  // device numbers of local file systems
   base::UniqueFd maps_;                         // /proc/PID/maps
 };
 
-// Returns the devices of local file systems in the text of /proc/PID/mountinfo, as makedev(3) does.
+// Returns the device numbers of local file systems in the text of /proc/PID/mountinfo, in the form
+// of makedev(3).
 absl::flat_hash_set<std::uint64_t> LocalDevices(std::string_view mountinfo);
 
 }  // namespace collector

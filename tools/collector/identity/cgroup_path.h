@@ -3,11 +3,11 @@
 // The rules are those of systemd (sd_pid_get_unit), and of the names that docker, podman,
 // containerd, CRI-O, kubelet, LXC and systemd-nspawn give to their cgroups. A component of the path
 // may contain any bytes, because a process that has been delegated a part of the tree can create
-// cgroups with any names there. Therefore the first match in the path counts: the system's manager
-// or the outermost container engine has created it. A process in a unit or a container cannot
-// appear to be in another unit or container by creating cgroups below its own. Two names cannot be
-// verified: the unit of a user's manager, and the container of a process that is outside of
-// containers and has been delegated a part of the tree.
+// cgroups with any names there. Therefore the first match in the path counts: systemd's system
+// manager or the outermost container engine has created it. A process in a unit or a container
+// cannot appear to be in another unit or container by creating cgroups below its own cgroup. Two
+// names cannot be verified: the unit of a user's systemd manager, and the container of a process
+// that is outside of containers and has been delegated a part of the tree.
 #ifndef TOOLS_COLLECTOR_IDENTITY_CGROUP_PATH_H_
 #define TOOLS_COLLECTOR_IDENTITY_CGROUP_PATH_H_
 

@@ -1,8 +1,8 @@
 // Maps the ids of cgroups, which samples contain, to their paths.
 //
-// Input: the hierarchy at the start, then perf's records of new cgroups. Output: the path of an id,
-// even if the cgroup has been removed since. The kernel neither reuses ids nor renames cgroups, so
-// entries stay correct.
+// Input: the cgroups that exist at the start, then perf's records of new cgroups. Output: the path
+// of an id, even if the cgroup has been removed since. The kernel neither reuses ids nor renames
+// cgroups, so entries stay correct.
 //
 // Guarantees: The table is bounded, however many cgroups processes create. The least recently used
 // entries are removed first. If the id of a removed entry is requested again, the table reads the

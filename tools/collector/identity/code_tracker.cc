@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kAnonymous[] = "//anon";  // the kernel's name in records for memory without a file
 constexpr char kDeleted[] = " (deleted)";
-constexpr char kMemfd[] = "/memfd:";  // a memfd is in no folder, so it always looks deleted
+constexpr char kMemfd[] = "/memfd:";  // a memfd's path always ends with " (deleted)"
 constexpr std::size_t kMaxMapsBytes = 32 << 20;
 
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
@@ -220,7 +220,8 @@ void CodeTracker::DropEnded(std::uint64_t timestamp) {
 }
 
 void CodeTracker::CountBytes() {
-  // Counting takes time for each mapping, so bytes_ is corrected only when it nears the limit.
+  // bytes_ also includes dropped mappings until this function counts again. Counting takes time for
+  // each mapping, so it is done only once bytes_ has reached a quarter of the limit.
   if (bytes_ < kMaxBytes / 4) return;
   bytes_ = 0;
   for (const auto& [pid, process] : processes_) {

@@ -31,7 +31,7 @@ namespace collector {
 // A file, or other memory, that processes have mapped as code.
 struct CodeFile {
   // Path in the mount namespace of the process, or a name such as "[vdso]". The suffix " (deleted)"
-  // shows that the file had been removed when /proc was read. Another file may be at the path then.
+  // shows that the file had been removed when /proc was read, so another file may be at the path.
   std::string path;
   std::string build_id;  // bytes; empty: not known
 };
@@ -47,8 +47,8 @@ struct CodeMapping {
   std::shared_ptr<const CodeFile> file;
 };
 
-// A copy of the mappings of a program that a process executes, with those that others have
-// replaced. Does not change, so threads may share it.
+// A copy of the mappings of a program that a process executes, including replaced mappings. The
+// copy does not change, so threads may share it.
 class CodeSnapshot {
  public:
   // Returns the mapping of an address at a time; null if there is none.
@@ -99,8 +99,8 @@ class CodeTracker {
 
   struct Found {
     const CodeMapping* mapping = nullptr;  // null: not known; valid until the next change
-    // Time since which the process executes the program, or at which the process ended: session
-    // clock, ns; 0: not known.
+    // Time at which the process began to execute the program; if the process had ended, the time of
+    // its end. In ns of the session clock; 0: not known.
     std::uint64_t program_from = 0;
     // The result is valid for times from `from` on and before `until`: session clock, ns.
     std::uint64_t from = 0;
@@ -121,8 +121,8 @@ class CodeTracker {
   };
   struct Mappings {
     std::map<std::uint64_t, CodeMapping> now;      // by first address
-    std::vector<Past> past;                        // mappings that others have replaced
-    std::shared_ptr<const CodeSnapshot> snapshot;  // a copy of the mappings; null: none, or old
+    std::vector<Past> past;                        // replaced mappings
+    std::shared_ptr<const CodeSnapshot> snapshot;  // a copy; null: none since the last change
   };
   // A program, and the time in which a process executes it. Several programs share one Mappings
   // object while their mappings are equal, for example after a fork.

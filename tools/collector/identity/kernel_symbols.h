@@ -22,9 +22,9 @@ class KernelSymbols {
 
   bool empty() const { return symbols_.empty(); }
 
-  // Returns the symbol of an address with the offset in it, such as "tcp_sendmsg+0x4a". The offset
-  // is left out if it is 0 or `with_offset` is false. Returns "" if no symbol begins within 1 MiB
-  // before the address.
+  // Returns the symbol of an address, and the offset of the address from the start of the symbol,
+  // such as "tcp_sendmsg+0x4a". The offset is left out if it is 0 or `with_offset` is false.
+  // Returns "" if no symbol begins within 1 MiB before the address.
   std::string Find(std::uint64_t address, bool with_offset) const;
 
   // A symbol with its addresses. It ends before the next symbol, and at most 1 MiB after its start.

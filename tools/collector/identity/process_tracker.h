@@ -5,15 +5,15 @@
 // process. Output: process events, until they are taken for the traces; and the processes that
 // exist when a trace begins.
 //
-// The name of a process is the path of its executable. A process without an executable, such as a
-// kernel thread, has the name of its main thread, and so has a process whose path is not known. A
-// new process has its parent's name until its path is known. A process ends with its last thread;
-// the main thread may have ended earlier.
+// The name of a process is the path of its executable. If it has no executable, like a kernel
+// thread, or if the path is not known, it has the name of its main thread. A new process has its
+// parent's name until its path is known. A process ends with its last thread; the main thread may
+// have ended earlier.
 //
 // A process may execute another program after the event of its start has been taken. The process
-// events then show its end, and its creation again at that time. Readers show one name and start
-// for each process, so they would otherwise show the new program for the time before the execution,
-// or a start that is too late.
+// events then end the process at the time of the execution, and create it again. Without this end,
+// readers, which show one name and one start for each process, would show the new program for the
+// time before the execution, or a start that is too late.
 #ifndef TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 
@@ -66,10 +66,12 @@ class ProcessTracker {
   void Created(std::uint32_t pid, std::uint32_t parent, std::string_view main_thread,
                std::uint64_t timestamp);
   // Records that the process executes a program, which ends its other threads; returns their tids.
+  // Adds a process that is not known: the record of its creation was lost, or the kernel did not
+  // write one because it hides the parent. Does not add it if `timestamp` is before the recording.
   //
   // MapsCode reports the path of the executable later. Until then, a process whose name is a path
-  // keeps this name. If it did not, the trace would show a temporary name if an interval ended
-  // between the calls of Executes and MapsCode.
+  // keeps this name. Otherwise, an interval that ends between Executes and MapsCode would show a
+  // temporary name.
   std::vector<std::uint32_t> Executes(std::uint32_t pid, std::string_view main_thread,
                                       std::uint64_t timestamp);
   // Records that the process maps a file as code. Returns true if the file is the executable, which
@@ -96,7 +98,8 @@ class ProcessTracker {
   std::vector<ProcessEvent> Take(std::uint64_t limit);
   // Returns an event for each process that exists, for a trace that begins at `timestamp`. The
   // events include everything that was recorded before the call, so the trace must take only later
-  // events, which have higher numbers. Events that wait no longer change after this call.
+  // events, which have higher numbers. After this call, the events that wait for Take no longer
+  // change.
   std::vector<ProcessEvent> Existing(std::uint64_t timestamp);
   // Returns an event at `timestamp` for each process that exists according to the events that have
   // been taken. Used for a trace that has received all these events and must write the processes

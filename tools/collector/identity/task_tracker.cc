@@ -187,7 +187,7 @@ void TaskTracker::Created(const TaskRecord& task, std::uint64_t timestamp) {
     const Thread& thread = known->second;
     const bool shown_since = thread.now.pid == task.pid && timestamp < thread.loaded;
     if (shown_since) identity = {task.pid, thread.now.name, thread.now.executable};
-    // Unless /proc was read after this creation, the known thread is an earlier thread with this
+    // If /proc was last read before this creation, the known thread is an earlier thread with this
     // tid, and the record of its end was lost.
     if (!shown_since) processes_.EndThread(thread.now.pid, task.tid, timestamp);
   }
@@ -337,8 +337,8 @@ namespace {
 // if no such thread is found.
 std::uint32_t FindClaimedTid(std::uint32_t pid, std::uint32_t claimed) {
   if (ReadProcNamespacePid(pid) == pid) return claimed;
-  // Maximum number of threads that are searched. It is needed because the process chooses how many
-  // threads it has, and how often this function is called.
+  // Maximum number of threads that are searched. A limit is needed because the process chooses how
+  // many threads it has, and how often this function is called.
   constexpr std::size_t kMaxThreads = 256;
   const std::vector<std::uint32_t> tids = ProcTids(pid);
   for (std::size_t i = 0; i < std::min(tids.size(), kMaxThreads); ++i) {

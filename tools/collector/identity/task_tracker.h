@@ -2,21 +2,22 @@
 // trace, and the process events of traces (process_tracker.h).
 //
 // Input: the machine's threads in /proc at the start, then perf's records of their creation, naming
-// and end. Output: for a pid, a tid and a timestamp, the slot of the thread's identity
-// (tools/collector/system/slots.h). Each trace finds its row for the thread by this slot. A thread
-// that is renamed and a tid that is reused get a new slot. An event that is older than the change
-// gets the old slot, even if the event arrives after the change.
+// and end. Output: for a pid, a tid and a timestamp, the slot (tools/collector/system/slots.h) of
+// the thread's identity, which is its process and its name at that time. Each trace finds its row
+// for the thread by this slot. A thread that is renamed and a tid that is reused get a new slot. An
+// event that is older than the change gets the old slot, even if it arrives after the change.
 //
 // If requested, rows also contain the executable and the cgroup, with the names that the cgroup's
 // path contains (see cgroup_path.h). In that case, a thread that executes another program or moves
 // to another cgroup gets a new slot, too. The kernel writes the cgroup into each sample, so the
 // cgroup is correct even if the thread has been moved. Events that are not samples have no cgroup.
 //
-// Guarantees: Find, which runs for every sample, reads no file of /proc. If records of threads were
-// lost, CatchUp reads the missing information from /proc. The caller calls it after draining the
-// records of threads and before draining samples. If no information is missing, it does nothing. If
-// a thread has no record and CatchUp does not find it in /proc, it has the name of its process's
-// main thread. Ended threads are dropped once none of their events can arrive any more.
+// Guarantees: Find, which runs for every sample, does not read threads from /proc. If records of
+// threads were lost, CatchUp reads the missing information from /proc. The caller calls CatchUp
+// after draining the records of threads and before draining samples. CatchUp does nothing if no
+// information is missing. A thread without a record that CatchUp does not find in /proc has the
+// name of its process's main thread. Ended threads are dropped once none of their events can arrive
+// any more.
 #ifndef TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 
@@ -63,9 +64,9 @@ class TaskTracker {
   // Makes is_behind() true. Must be called when records were lost.
   void RecordsWereLost() { lost_records_ = true; }
 
-  // Reads what lost records would have contained: all of /proc, and the names of threads that Find
-  // found without a record. Loads all of /proc so seldom that the loads take at most a tenth of the
-  // time.
+  // Reads from /proc what lost records would have contained. If records were lost, loads all of
+  // /proc, but so seldom that the loads take at most a tenth of the time. Also reads the names of
+  // the threads that Find has added because no record had announced them.
   void CatchUp(std::uint64_t timestamp);
   // Returns whether CatchUp has work to do.
   bool is_behind() const { return lost_records_ || !unannounced_.empty(); }
@@ -89,15 +90,15 @@ class TaskTracker {
   Slot FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid, std::uint64_t timestamp,
                   std::uint64_t cgroup = kNoCgroup);
 
-  // Adds a thread of the process `pid` whose events come by another `transport` than the kernel,
-  // where the tid is only its process's claim. If the process has a thread with this tid in its pid
-  // namespace, the row has the name of this thread, and its tid in the collector's pid namespace.
-  // Otherwise the row has the name of the process and the claimed tid. The row has the key
-  // trace::kTransportKey. Returns a slot, which the caller must release.
+  // Adds a thread of the process `pid`. The thread's events come by `transport` and not through the
+  // kernel, so the tid is only a claim of the process. If the process has a thread with this tid in
+  // its pid namespace, the row has the name of this thread, and its tid in the collector's pid
+  // namespace. Otherwise the row has the name of the process and the claimed tid. The row has the
+  // key trace::kTransportKey. Returns a slot, which the caller must release.
   Slot AddClaimed(std::uint32_t pid, std::uint32_t tid, const char* transport);
-  // Adds the process `pid` whose events come by another `transport` than the kernel, from a source
-  // that knows the process. `name` is the name of the process at the time of its event; "" if it is
-  // not known. Otherwise does what AddClaimed does.
+  // Adds the process `pid`. Its events come by `transport` and not through the kernel, from a
+  // source that knows the process. `name` is the name of the process at the time of its event; ""
+  // if it is not known. In all other respects, it works like AddClaimed.
   Slot AddReported(std::uint32_t pid, const std::string& name, const char* transport);
   void ReleaseClaimed(Slot* slot) { slots_.Release(slot); }
   // Adds the process and its threads from /proc if the process is not known.
@@ -144,7 +145,7 @@ class TaskTracker {
     std::shared_ptr<const std::string> executable = {};
     Slot slot = {};              // none until the first lookup
     std::uint64_t cgroup = 0;    // id of the cgroup in the row of the slot; 0: none
-    std::uint64_t ended = 0;     // time of its end, in ns; 0: it has not ended
+    std::uint64_t ended = 0;     // time of the thread's end or next identity, in ns; 0: none
     std::uint64_t replaced = 0;  // time from which the tid has another identity, in ns; 0: never
   };
   struct Thread {
@@ -174,7 +175,7 @@ class TaskTracker {
   static Identity* AtTime(Thread* thread, std::uint64_t timestamp);
   // Returns the latest identity that had ended by `timestamp`; null if there is none.
   static Identity* LastEnded(Thread* thread, std::uint64_t timestamp);
-  // Returns the slot of `identity`, an identity of the thread `tid`, whose row states `cgroup`.
+  // Returns a slot of `identity` whose row states `cgroup`. `identity` belongs to the thread `tid`.
   // Takes a new slot if the identity has none, or if the row of its slot states another cgroup.
   Slot SlotOf(Identity* identity, std::uint32_t tid, std::uint64_t cgroup);
   void Describe(const Identity& identity, nettrace::ThreadInfo* info);

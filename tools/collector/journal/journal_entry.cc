@@ -131,7 +131,7 @@ void JournalEntryBuilder::Add(std::string_view field) {
   if (end == std::string_view::npos) return;
   const std::string_view name = field.substr(0, end);
   const std::string_view text = field.substr(end + 1);
-  // A requested field may also be a fixed one, so all names are compared.
+  // Several values can have this name, because a requested field may also be a fixed field.
   for (Value& value : values_) {
     if (value.is_set || value.name != name) continue;
     value.is_set = true;

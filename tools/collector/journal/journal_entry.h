@@ -24,12 +24,12 @@ std::uint8_t JournalLevel(std::string_view priority);
 // Collects the fields of one entry after another. Not thread-safe.
 class JournalEntryBuilder {
  public:
-  // Maximum bytes of the message, of each other fixed field, and of each further field. An event
-  // with the longest fields still fits into a file, where a byte of text can take two bytes.
+  // Maximum bytes of the message, of each other fixed text field, and of each further field. An
+  // event with the longest fields still fits into a file, where a byte of text can take two bytes.
   static constexpr std::size_t kMaxMessage = std::size_t{16} << 10;
   static constexpr std::size_t kMaxText = 512;
   static constexpr std::size_t kMaxField = 1024;
-  // Follows a text that was cut.
+  // Appended to a text that was cut.
   static constexpr char kCut[] = " [cut]";
 
   // `fields` are the names of further fields that each event gets.

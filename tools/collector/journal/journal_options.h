@@ -25,10 +25,12 @@ struct JournalOptions {
 };
 
 // Parses names of units that are separated by commas. A name without a type gets ".service". Fails
-// with InvalidArgument if a name is not a valid name of a unit.
+// with InvalidArgument if a name is not a valid name of a unit, or if there are more than
+// JournalOptions::kMaxUnits names.
 absl::StatusOr<std::vector<std::string>> ParseJournalUnits(const std::string& text);
-// Parses names of fields that are separated by commas. Fails with InvalidArgument if a name is not
-// a valid name of a field of the journal.
+// Parses names of fields that are separated by commas, and removes duplicates. Fails with
+// InvalidArgument if a name is not a valid name of a field of the journal, or if there are more
+// than JournalOptions::kMaxFields names.
 absl::StatusOr<std::vector<std::string>> ParseJournalFields(const std::string& text);
 
 // Numbers of the files of a journal.

@@ -1,8 +1,9 @@
 // Reads the journal of systemd-journald on a thread, from the time of Open to a requested end.
 //
 // The reader's thread converts the entries to EventHeader events, and another thread takes them.
-// The reader's thread may wait for a disk, but no function of JournalReader except Open does. If
-// the other thread takes no entries, reading pauses, and the journal keeps them.
+// The reader's thread may wait for a disk. Of the functions of JournalReader, only Open and the
+// destructor may also wait for it. If the other thread takes no entries, reading pauses, and the
+// journal keeps them.
 //
 // The entries of a journal are numbered. If this process may read all files, the reader therefore
 // counts the entries that journald deleted before the reader could read them. It also counts the

@@ -19,13 +19,13 @@
 
 namespace collector {
 
-// Holds the events of a tracepoint on all CPUs. A CPU has one event for each task or cgroup of the
-// target, and none while it is offline. The counts include events that have been closed.
+// Holds the perf events of a tracepoint on all CPUs. A CPU has one perf event for each task or
+// cgroup of the target, and none while it is offline. The counts include those of closed events.
 //
-// The events of processes are inherited by the threads that the processes create. They are enabled
-// when they are opened, because the kernel cannot enable them in all threads at once. They write
-// samples only while they are redirected to a ring, and only hits in this time count. Not
-// thread-safe.
+// If the target is a list of processes, threads inherit the events from the threads that create
+// them. Inherited events are enabled when they are opened, because the kernel cannot enable them in
+// all threads at once. They write samples only while they are redirected to a ring, and only hits
+// in this time count. Not thread-safe.
 class AttachedTracepoint {
  public:
   // Creates a tracepoint without events, for targets of the kind `target` and for `cpus` CPUs.
@@ -73,7 +73,7 @@ class AttachedTracepoint {
   // losses, and with another error if the counts cannot be read.
   absl::StatusOr<EventCounts> ReadTotals() const;
   // Returns false if the target is a list of processes and the tracepoint was hit during Enable or
-  // Disable. The number of hits between the two calls is then not known exactly.
+  // Disable. In that case, the number of hits between Enable and Disable is not known exactly.
   bool hits_are_known() const { return hits_are_known_; }
 
  private:

@@ -21,18 +21,18 @@ namespace collector {
 
 // Holds the ring that receives the samples of all tracepoints on one CPU, while the CPU is online.
 //
-// The events of a CPU end when it goes offline, and do not resume when it returns. The CPU then
-// gets a new ring. The former ring is kept until its samples have been delivered. The samples of
-// the new ring come after them. Delivered and lost samples add up to those that the kernel made, if
-// End is called with the kernel's counts. Not thread-safe.
+// The perf events of a CPU end when it goes offline, and do not resume when it comes back. The CPU
+// then gets a new ring. The former ring is kept until its samples have been delivered. The samples
+// of the new ring are delivered after them. Delivered and lost samples add up to those that the
+// kernel made, if End is called with the kernel's counts. Not thread-safe.
 class CpuRing {
  public:
   explicit CpuRing(int number) : number_(number) {}
 
-  // Sets the maximum number of frames in the stack of a sample, and of bytes in its copy of the
-  // stack; samples have no stacks by default. TakeMayHaveLost depends on these numbers. Open then
-  // requests deferred stacks if the kernel supports them. Must be called before samples with stacks
-  // are recorded.
+  // Sets the maximum number of frames in the stack of a sample, and the maximum bytes of its copy
+  // of the stack. Without this call, samples have no stacks. TakeMayHaveLost computes the size of
+  // the largest sample from these numbers. Must be called before Open, so that Open requests the
+  // records of deferred stacks if the kernel supports them.
   void ExpectStacks(std::size_t max_frames, std::size_t copied_bytes = 0);
 
   int number() const { return number_; }

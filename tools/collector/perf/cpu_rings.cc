@@ -85,8 +85,8 @@ std::vector<CpuChange> CpuRings::Follow(bool suspect, OpenEvents open_events,
     CpuChange change = {.number = cpu.number()};
     if (cpu.is_online()) {
       if (is_online && (!suspect || cpu.IsActive())) continue;
-      // The time of the last delivered sample. The samples that are still in the ring are later, so
-      // the CPU went offline after this time.
+      // The CPU was certainly recorded until this time. The samples that are still in the ring are
+      // later, so the CPU went offline after this time.
       change.since = cpu.recorded_until();
       Depart(i, close_events);
       change.until = SessionClockNow();

@@ -65,11 +65,12 @@ class CpuRings {
   std::vector<std::size_t> FindOnline() const;
   TaskRings& tasks() { return tasks_; }
 
-  // A function that opens the caller's events on the CPU at `index`. CpuRings calls it after it has
-  // opened the rings of the CPU.
+  // A function that opens the caller's perf events on the CPU at `index`. CpuRings calls it after
+  // it has opened the rings of the CPU.
   using OpenEvents = absl::FunctionRef<absl::Status(std::size_t index)>;
-  // Closes the caller's events on the CPU at `index`, and the descriptor `probe` if it is valid.
-  // Returns the number of samples that the CPU has lost so far, by the counts of the events.
+  // A function that closes the caller's perf events on the CPU at `index`, and the descriptor
+  // `probe` if it is valid. Returns the number of samples that the CPU has lost so far, by the
+  // counts of the perf events.
   using CloseEvents = absl::FunctionRef<std::uint64_t(std::size_t index, base::UniqueFd probe)>;
   // Checks which CPUs are online, and starts to record those that have come online. Returns the
   // changes since the last call; none if sysfs cannot be read. If `suspect` is true, also finds
@@ -92,9 +93,9 @@ class CpuRings {
   // reads the list of registered tracepoints, so that no registration is missed.
   void ArmRegistrations();
 
-  // Waits for a ring to fill past its watermark, a registration, a readable descriptor, or a
-  // signal, for up to `timeout_ms`. Returns whether a descriptor that was passed to WakeOn became
-  // readable.
+  // Waits until a ring is filled beyond its watermark, a tracepoint is registered, a descriptor
+  // that was passed to WakeOn is readable, or a signal arrives; at most `timeout_ms`. Returns
+  // whether such a descriptor is readable.
   bool Wait(int timeout_ms);
   // Makes Wait also return when `fd` is readable.
   absl::Status WakeOn(int fd) { return WakeOn(fd, WakeKind::kOther, 0); }
@@ -136,7 +137,8 @@ class CpuRings {
     std::uint64_t gone_at = 0;    // time at which the CPU was found offline, in ns; 0: never
     bool error_reported = false;  // whether an error was reported since the CPU was last recorded
     std::optional<RegistrationProbe> probe = std::nullopt;
-    // Whether the probe has woken Wait since ArmRegistrations; it does so only once.
+    // Whether the probe has woken Wait since the last call of ArmRegistrations. It wakes Wait at
+    // most once after each of these calls.
     bool probe_woke = false;
   };
   // Kind of a descriptor in epoll data, which also contains the CPU's index.

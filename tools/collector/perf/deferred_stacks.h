@@ -1,17 +1,17 @@
-// Joins samples with the user parts of their stacks that the kernel has deferred.
+// Joins samples with the user parts of their stacks, if the kernel has deferred these parts.
 //
 // From Linux 6.19 on, the kernel can read the user part of a stack when the thread returns to user
 // space, not while it takes the sample. The sample then has a cookie, and a later record has the
 // cookie and the user part. The thread may return on another CPU, so the record may be in another
-// ring. All samples between two returns share one record.
+// ring. All samples of a thread between two returns to user space share one record.
 //
 // Input: the records that wait in the rings of all CPUs. Output: the time up to which the rings can
-// be drained, and the complete stacks of the drained samples. Samples wait in the rings, so that
-// their order stays as it is and no memory is used for them.
+// be drained, and the complete stacks of the drained samples. Samples wait in the rings, so their
+// order does not change, and they are not copied.
 //
 // Guarantees: A sample waits for at most kLongestWait. If its record has not arrived by then, the
-// sample keeps its kernel part, is marked, and is counted. Memory is bounded by the size of the
-// rings.
+// sample keeps only the kernel part, is marked by SampleRecord::lacks_user_frames, and is counted.
+// Memory is bounded by the size of the rings.
 #ifndef TOOLS_COLLECTOR_PERF_DEFERRED_STACKS_H_
 #define TOOLS_COLLECTOR_PERF_DEFERRED_STACKS_H_
 
@@ -28,8 +28,8 @@ namespace collector {
 // Holds the user parts that have arrived. Not thread-safe.
 class DeferredStacks {
  public:
-  // Maximum time that a sample waits for its user part, in ns. A thread that blocks in a system
-  // call after the sample returns to user space later.
+  // Maximum time that a sample waits for its user part, in ns. If the thread blocks in a system
+  // call after the sample, it may return to user space later.
   static constexpr std::uint64_t kLongestWait = 100'000'000;
 
   // Reads the records that wait in the rings. Calls `peek` with a function; `peek` must call this
@@ -42,10 +42,10 @@ class DeferredStacks {
     return FindReady(now);
   }
 
-  // Replaces the mark and the cookie at the end of the sample's stack with the user part. If it has
-  // not arrived, removes them, marks the sample, and counts it. Does nothing if the user part was
-  // not deferred. The new stack is valid until the next call. Collect must have been called since
-  // the sample's ring was last drained.
+  // Replaces kDeferredMark and the cookie at the end of the sample's stack with the user part. If
+  // the user part has not arrived, removes the mark and the cookie, sets `lacks_user_frames`, and
+  // counts the sample. Does nothing if the user part was not deferred. The new stack is valid until
+  // the next call. Collect must have been called since the sample's ring was last drained.
   void Join(SampleRecord* sample);
 
   // Number of samples without their user part so far.

@@ -46,7 +46,8 @@ void DescriptorCloser::Close(std::vector<base::UniqueFd> fds) {
 }
 
 void DescriptorCloser::Run() {
-  // This thread blocks all signals, so that other threads, which may wait for one, receive them.
+  // This thread blocks all signals, so that the kernel delivers them to other threads, which may
+  // wait for a signal.
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);

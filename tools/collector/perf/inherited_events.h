@@ -10,14 +10,14 @@
 
 namespace collector {
 
-// Determines whether a thread has an inherited event.
+// Determines whether a thread has an inherited perf event.
 //
-// An event is opened for each thread of a process, and inherited by the threads that they create. A
-// thread lacks the event if its creator did not have it yet. If its creator had it, opening the
-// event for the thread would duplicate it. The kernel cannot report whether a thread has an event.
-// The kernel does report by which thread a thread was created, and when: after the creator's events
-// were copied. These times and the times at which the event was opened determine the state of
-// nearly every thread; the other threads are reported as unclear.
+// A perf event is opened for each thread of a process. Threads that these threads create inherit
+// it. A thread lacks the event if its creator did not have it yet. If its creator had it, opening
+// the event for the thread would duplicate it. The kernel cannot report whether a thread has it.
+// It does record which thread created a thread, with a time at which the new thread has already
+// inherited the creator's events. These times and the times at which the event was opened determine
+// the state of nearly every thread; the other threads are reported as unclear.
 class InheritedEvents {
  public:
   // Records that the event was opened for the thread between the times `before` and `after`, in ns

@@ -39,7 +39,7 @@ void WriteDeferredStacks(perf_event_attr* attr);
 // calling thread, and returns false unless the user part of this stack arrives. Needs the right to
 // record all tasks.
 bool KernelDefersStacks();
-// Returns the maximum number of frames of a stack (kernel.perf_event_max_stack).
+// Returns the maximum number of frames of a stack: kernel.perf_event_max_stack, but at most 8190.
 std::uint16_t KernelMaxFrames();
 // Returns the attributes of an event for the tracepoint `id`. The event is disabled at first,
 // counts its losses, and must be redirected to a ring. perf_records.h relies on the attributes.
@@ -86,8 +86,9 @@ struct EventRing {
 
 // The kernel's counts of hits and losses, for one perf event or the sum of several.
 struct EventCounts {
-  std::uint64_t hits = 0;  // including hits whose samples were lost
-  std::uint64_t lost = 0;
+  // Value of the kernel's counter. Most tracepoints add 1 at each hit, even if its sample is lost.
+  std::uint64_t hits = 0;
+  std::uint64_t lost = 0;  // samples that were lost
 };
 // Fails with Unimplemented if the kernel does not count losses for each event (before 6.0).
 absl::Status CheckLossesAreCounted();

@@ -142,8 +142,9 @@ absl::Status PerfCapture::SetCgroup(base::UniqueFd cgroup) {
     for (std::size_t i = 0; i < rings_.cpus().size(); ++i) tracepoint.Close(i, &closing);
     status = tracepoint.Open(target_, online, &rings_);
   }
-  // The old events are closed only now, when the new ones are open, so that each tracepoint always
-  // has an event. When its last event is closed, the kernel takes about 35 ms to detach it.
+  // Closes the old events only now that the new events are open, so that each tracepoint always has
+  // an event. When the last event of a tracepoint is closed, the kernel takes about 35 ms to detach
+  // the tracepoint.
   Close(std::move(closing));
   if (!status.ok()) target_.cgroups.clear();
   return status;

@@ -2,9 +2,9 @@
 // the rings were full.
 //
 // Input: tracepoint ids and filters, and a target (perf_target.h). The samples come from the rings
-// (cpu_rings.h), to which the attached tracepoints write (attached_tracepoint.h). PerfCapture joins
-// the two: a CPU that comes online gets the events of all tracepoints, and the counts of losses on
-// a CPU are those of its tracepoints.
+// (cpu_rings.h), to which the attached tracepoints write (attached_tracepoint.h). PerfCapture
+// connects rings and tracepoints: it opens the perf events of all tracepoints on a CPU that comes
+// online, and adds up the losses that the tracepoints have counted on a CPU.
 //
 // Guarantees: Delivered samples and samples reported as lost add up to the samples that the kernel
 // made, once ReadLosses has run after Disable. This includes CPUs that went offline.
@@ -39,9 +39,9 @@ namespace collector {
 // CLOCK_MONOTONIC. Not thread-safe.
 class PerfCapture {
  public:
-  // Opens rings on those of `cpus` that are online. The tracepoints that Attach adds are recorded
-  // for the target in `options`. The other CPUs are recorded when they come online; see FollowCpus.
-  // Fails if no CPU is online, if a ring cannot be opened, or as CheckCgroups does.
+  // Opens rings on those of `cpus` that are online. The other CPUs are recorded when they come
+  // online; see FollowCpus. The tracepoints that Attach adds are recorded for the target in
+  // `options`. Fails if no CPU is online, if a ring cannot be opened, or as CheckCgroups does.
   static absl::StatusOr<PerfCapture> Open(const std::vector<int>& cpus, PerfOptions options);
 
   // Returns an object that records nothing, for a collector that has no access to perf.
@@ -89,8 +89,9 @@ class PerfCapture {
   // offline since the last call. If `suspect` is true, also finds CPUs that have gone offline and
   // come back since the last call.
   std::vector<CpuChange> FollowCpus(bool suspect);
-  // Replaces the cgroup of the target, which must be a cgroup, with `cgroup`. The former cgroup has
-  // no threads any more; its counts are kept. After an error, the target has no cgroup.
+  // Records `cgroup` instead of the former cgroup of the target. The target must be of the kind
+  // kCgroups, and the former cgroup must have no threads any more. Keeps the counts of the former
+  // cgroup. After an error, the target has no cgroup.
   absl::Status SetCgroup(base::UniqueFd cgroup);
 
   // Calls `on_lost(index, id, count)` for each tracepoint whose samples have been lost on a CPU

@@ -29,8 +29,8 @@ bool ParseTask(const PerfRecord& record, std::uint32_t type, TaskRecord* task) {
 }
 
 // Parses the end of a sample with a stack, which follows the raw data or the copy of the stack.
-// `is_empty` states whether the raw data is empty; only then can the sample be of a thread that is
-// switched out.
+// `is_empty` states whether the raw data are 4 bytes that are 0. If it is false, the sample is of a
+// tracepoint, and cannot be of a thread that is switched out.
 bool ParseEnd(std::span<const std::byte> rest, bool is_empty, SampleRecord* sample) {
   sample->kind = SampleRecord::Kind::kEvent;
   sample->cgroup = 0;
@@ -45,8 +45,8 @@ bool ParseEnd(std::span<const std::byte> rest, bool is_empty, SampleRecord* samp
 }
 
 // Parses the registers and the copy of the stack at the start of `*rest`, and removes them. An
-// empty copy has an ABI and a size of 0. A sample without a copy is not mistaken for it, because it
-// has at most one 0 there (ParseEnd).
+// empty copy has an ABI of 0 and a size of 0. A sample without a copy has at most one u64 of 0
+// there (ParseEnd), so it is not mistaken for a sample with an empty copy.
 bool ParseCopy(std::span<const std::byte>* rest, SampleRecord* sample) {
   constexpr std::size_t kRegistersSize = 8 * kUserRegisters.size();
   if (rest->size() < 16) return false;

@@ -7,7 +7,7 @@
 //   SAMPLE         header, u32 pid, u32 tid, u64 time, u64 period, u32 raw size, raw bytes, and
 //                  u64 cgroup id if the capture records cgroups (PERF_SAMPLE_CGROUP)
 //   SAMPLE with a stack: header, u32 pid, u32 tid, u64 time, u64 address, which is 0, u64 period,
-//                  u64 number of entries, u64 entries of the stack, then as above from raw size on
+//                  u64 number of entries, u64 entries of the stack; from raw size on like SAMPLE
 //   SAMPLE of CPU time: as a sample with a stack; the raw data are 4 bytes that are 0
 //   SAMPLE of a thread that is switched out: as a sample of CPU time; u64 0 follows the raw data
 //   SAMPLE with a copy of the stack: as a sample with a stack, of CPU time or of a thread that is
@@ -27,7 +27,7 @@
 //   SWITCH_CPU_WIDE  header, u32 pid and u32 tid of the other thread, trailer
 //   THROTTLE       header, u64 time, u64 event id, u64 stream id, trailer
 //   CALLCHAIN_DEFERRED  header, u64 cookie, u64 number of entries, u64 entries of the stack,
-//   trailer
+//                  trailer
 // The trailer at the end of every record except a sample is u32 pid, u32 tid, u64 time.
 #ifndef TOOLS_COLLECTOR_PERF_PERF_RECORDS_H_
 #define TOOLS_COLLECTOR_PERF_PERF_RECORDS_H_
@@ -48,14 +48,15 @@ namespace collector {
 // sample for each unit until the kernel throttles it: sched_stat_runtime counts nanoseconds.
 inline constexpr std::uint64_t kSampleType =
     PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
-// Fields of a sample with a stack. The address, which is 0 for a tracepoint, is in the place where
-// a sample without a stack has its period. A period is at least 1, unless the tracepoint counts
-// another quantity than hits. ParseSample therefore checks this place and the form of the stack.
+// Fields of a sample with a stack. It has an address, which is 0, at the offset at which a sample
+// without a stack has its period. By this 0, ParseSample detects a sample with a stack. It also
+// checks the form of the stack, because a period can be 0 if the tracepoint counts another quantity
+// than hits.
 inline constexpr std::uint64_t kStackSampleType =
     kSampleType | PERF_SAMPLE_ADDR | PERF_SAMPLE_CALLCHAIN;
 // Fields of a sample of a thread that is switched out. The transaction, which is 0, distinguishes
-// the sample from a sample of CPU time. That sample has nothing in this place, or the id of a
-// cgroup, which is never 0.
+// the sample from a sample of CPU time. A sample of CPU time has nothing in this place, or the id
+// of a cgroup, which is never 0.
 inline constexpr std::uint64_t kSwitchSampleType = kStackSampleType | PERF_SAMPLE_TRANSACTION;
 // Ids of the samples of CPU time and of switches, in place of the id of a tracepoint. The raw data
 // of both is a 0, so ParseTracepointId returns kCpuTimeId for both. Tracepoints that can be
@@ -63,8 +64,8 @@ inline constexpr std::uint64_t kSwitchSampleType = kStackSampleType | PERF_SAMPL
 inline constexpr int kCpuTimeId = 0;
 inline constexpr int kSwitchesId = 1;
 inline constexpr bool IsTracepointId(int id) { return id > kSwitchesId; }
-// Mark in a stack, since Linux 6.19; older headers lack it. The entry after it, which is the last
-// one, is the cookie of the record that has the user part.
+// Mark in a stack, since Linux 6.19; older headers lack it. After the mark, the last entry of the
+// stack is the cookie of the record that has the user part.
 inline constexpr auto kDeferredMark = static_cast<std::uint64_t>(-640);
 // Type of the record that has the deferred user part of a stack. Newer headers define it as
 // PERF_RECORD_CALLCHAIN_DEFERRED.
@@ -87,7 +88,7 @@ T Load(std::span<const std::byte> bytes, std::size_t offset) {
 
 }  // namespace internal
 
-// Returns the header in the first 8 of `bytes`.
+// Returns the header of a record, which is in the first 8 bytes of `bytes`.
 inline perf_event_header LoadHeader(std::span<const std::byte> bytes) {
   return internal::Load<perf_event_header>(bytes, 0);
 }
@@ -146,10 +147,11 @@ struct SampleRecord {
   // kDeferredMark and a cookie, which DeferredStacks::Join replaces.
   std::span<const std::byte> stack;
   bool lacks_user_frames = false;  // the user part was deferred and has not arrived
-  // Whether the stack may have more frames than `stack`, for another reason than the maximum number
-  // of frames.
+  // Whether StackUnwinder has not reached the thread's outermost frame, so that `stack` may lack
+  // frames. Not set for a stack that the kernel has cut at the maximum number of frames.
   bool is_cut = false;
-  // Replaces the user part of `stack`. Empty if the sample has no copy.
+  // Registers and a copy of the user stack, which replace the user part of `stack`; no value if the
+  // sample has no copy.
   std::optional<UserCopy> copy;
 };
 // Parses a sample that may have a stack. Returns false if it has none.

@@ -22,8 +22,8 @@ namespace collector {
 // The mapping of a ring. Delivers its records in the order of their timestamps.
 //
 // Records may be out of order if an interrupt occurred between taking a record's timestamp and
-// reserving its place in the ring. Therefore the records that are read together are sorted, and the
-// reader checks up to kLookAhead records past the limit for earlier ones. Only a LOST record is not
+// reserving its place in the ring. Therefore the records that are read together are sorted, and
+// Drain checks up to kLookAhead records past its limit for earlier ones. Only a LOST record is not
 // sorted. It stays before the next record that fitted into the ring, although that record has an
 // earlier timestamp. Work and memory are bounded by the ring's size. Not thread-safe.
 //
@@ -124,8 +124,8 @@ class PerfRing {
   std::uint64_t scanned_ = 0;       // ring position after the records in batch_
   std::vector<Waiting> batch_;      // records of the current Drain
   std::vector<std::byte> wrapped_;  // the record that wraps around the ring's end
-  // Copies of records that wait because they are later than a limit, although a consumed record
-  // follows them in the ring.
+  // Copies of records that are later than the limit of Drain, but come before a consumed record in
+  // the ring. The copies allow the space in the ring to be returned to the kernel.
   std::vector<Held> held_;
 };
 

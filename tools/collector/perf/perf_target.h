@@ -18,7 +18,7 @@ struct PerfTarget {
     kMachine,
     kProcesses,  // all threads of the processes, including threads created later
     kThreads,    // these threads, but not the threads that they create
-    kCgroups,    // all threads in them or in cgroups below them, at any time
+    kCgroups,    // threads while they are in these cgroups or in cgroups below
   };
   Kind kind = Kind::kMachine;
   std::vector<pid_t> ids;  // pids or tids, by `kind`; no duplicates
@@ -39,8 +39,8 @@ struct PerfOptions {
   // recorded. Ignored if the kernel does not support it (before 5.7, or without
   // CONFIG_CGROUP_PERF); see PerfCapture::has_cgroups.
   bool cgroups = false;
-  // Whether samples of tracepoints may contain stacks. All mappings of code are then recorded, also
-  // those of memory without a file, with the build ids that the kernel reports.
+  // Whether samples of tracepoints may contain stacks. If set, all mappings of code are recorded,
+  // also those of memory without a file, with the build ids that the kernel reports.
   bool stacks = false;
   // Maximum of StackOptions::copied_bytes of all tracepoints.
   std::size_t copied_bytes = 0;

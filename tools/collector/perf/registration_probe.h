@@ -1,6 +1,6 @@
 // Reports registrations of user_events tracepoints, by a probe at the return of
-// `user_events_ioctl`, the kernel function that handles every registration. tracefs does not report
-// them.
+// `user_events_ioctl`, the kernel function that handles every registration. The probe is needed
+// because tracefs does not report registrations.
 #ifndef TOOLS_COLLECTOR_PERF_REGISTRATION_PROBE_H_
 #define TOOLS_COLLECTOR_PERF_REGISTRATION_PROBE_H_
 

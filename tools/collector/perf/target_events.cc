@@ -104,16 +104,16 @@ class Opener {
 
  private:
   // Opens the events for the task at `index` of the target. Opens none if the task has ended,
-  // because another task may have got its id.
+  // because another task may have the id now.
   absl::Status OpenTask(std::size_t index);
   // Opens one event. Sets errno if the result is invalid.
   base::UniqueFd Open(int pid, int cpu, unsigned long flags);
-  // Opens the events for a task, a cgroup or the whole machine, as `pid` and `flags` of OpenEvent
-  // select.
+  // Opens the events for a task, a cgroup or the whole machine. `pid` and `flags` select it as in
+  // OpenEvent.
   absl::Status OpenPart(int pid, unsigned long flags);
   absl::Status OpenProcess(pid_t pid);
-  // Opens the events for the current threads of the process, and for threads that it creates in the
-  // meantime. Fails with Unavailable if it is unclear whether a thread has the events.
+  // Opens the events for the current threads of the process, and for threads that it creates during
+  // this call. Fails with Unavailable if it is unclear whether a thread has the events.
   absl::Status TryOpenProcess(pid_t pid);
   // Opens the events for those of `threads` that have not inherited them. Returns whether all
   // threads have them now.

@@ -32,9 +32,9 @@ struct PerfTracepoint {
 // At another tracepoint, and when it is switched out, a thread may block for any time.
 bool DefersStacks(const PerfTracepoint& tracepoint);
 
-// Returns the number of events for which a tracepoint needs a descriptor on each CPU. For
-// processes, this is the number of their current threads. A cgroup that does not exist yet counts
-// as one event.
+// Returns the number of events that a tracepoint needs on each CPU. Each event has a descriptor.
+// For processes, this is the number of their current threads. A cgroup that does not exist yet
+// counts as one event.
 std::size_t CountParts(const PerfTarget& target);
 // Checks, on the CPU with the number `cpu`, that the target's cgroups can have perf events. Fails
 // with FailedPrecondition if a cgroup lacks the perf_event controller, and with Unimplemented if

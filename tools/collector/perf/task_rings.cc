@@ -56,10 +56,10 @@ void TaskRings::Take(Ring* ring) {
     waiting_.emplace_back(record.timestamp,
                           std::vector<std::byte>(record.bytes.begin(), record.bytes.end()));
   });
-  // Reads the kernel's count of losses only if the ring is a quarter full. A record is lost when
-  // the ring has no space for it. The longest record, with a path, is shorter than half of the
-  // ring, so the ring was then at least half full. A part of these bytes is in this fill and the
-  // rest in the next, so at least one of the two is a quarter of the ring's size.
+  // Reads the kernel's count of losses only if the ring is a quarter full. The longest record, with
+  // a path, is shorter than half of the ring, so a record is lost only while the ring is at least
+  // half full. The ring may become half full while Take drains it. This call and the next call of
+  // Take then read at least half a ring together, so one of them reads a quarter or more.
   if (fill < ring->ring.size() / 4) return;
   const absl::StatusOr<EventCounts> counts = ReadCounts(ring->event);
   if (!counts.ok() || counts->lost == ring->lost) return;
@@ -68,7 +68,7 @@ void TaskRings::Take(Ring* ring) {
 }
 
 bool TaskRings::Drain(absl::FunctionRef<void(const PerfRecord&)> consume) {
-  // A record that arrives after its CPU's ring was read may be earlier than one found in another
+  // A record that arrives after its CPU's ring was read may be earlier than a record in another
   // ring. Therefore records later than this time are kept until all earlier ones have been read.
   const std::uint64_t limit = SessionClockNow();
   for (std::optional<Ring>& ring : rings_) {

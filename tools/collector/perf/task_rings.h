@@ -17,12 +17,13 @@
 
 namespace collector {
 
-// Holds a ring for each CPU, in addition to the CPU's ring for samples. Therefore names of threads
-// are not lost when samples are lost, and all losses that the kernel counts in the rings for
-// samples are samples.
+// Holds a ring for each CPU, in addition to the CPU's ring for samples. Because the rings are
+// separate, names of threads are not lost when a ring for samples is full, and each loss that the
+// kernel counts in a ring for samples is the loss of a sample.
 //
 // A thread may be created on one CPU and named on another, so the records of all CPUs are delivered
-// in the order of time. They are of all processes, whatever the target is. Not thread-safe.
+// in the order of time. Records of all processes are delivered, also of those outside the target.
+// Not thread-safe.
 class TaskRings {
  public:
   // CPUs have the indices 0 to `cpus` - 1. `sample_ring_size` is the size of the rings of samples,

@@ -23,7 +23,7 @@ enum class RingRefusal : std::uint8_t {
   kTooManyOfUser,    // the limit of the user's connections
   kTooManyBytes,     // the limit of the memory of the user's services
   kRegionTooLarge,   // the region is larger than the collector accepts
-  kBadRegion,        // the descriptor is not a sealed region, or has no memory
+  kBadRegion,        // not a valid, sealed region, or its memory cannot be allocated or mapped
   kOldVersion,       // no common version of the protocol
   kNoHello,          // no Hello within the time for it
   kBadMessage,       // a malformed message, or one that is wrong at this point

@@ -25,9 +25,9 @@ std::string EitherFilter(const std::vector<std::string>& filters);
 
 // Holds the selectors that match a tracepoint, and the filter for its events.
 struct Selection {
-  std::vector<std::size_t> selectors;  // indices of the selectors that match
+  std::vector<std::size_t> selectors;  // indices of the matching selectors, without refused ones
   std::string filter;                  // filter for the events; empty: all events
-  StackOptions stacks;                 // stacks that the selectors request together
+  StackOptions stacks;                 // includes the stacks that each of the selectors requests
   absl::Status refused;                // OK, or why the filter of a matching selector was refused
 };
 // Finds the selectors that match the tracepoint, and makes the kernel check their filters. At least
@@ -40,9 +40,9 @@ absl::StatusOr<Selection> Select(const std::vector<Selector>& selectors, const T
 // Counts the descriptors that a recording may still open for tracepoints that patterns select.
 //
 // Some descriptors are reserved for files of the program itself. Any service may register
-// tracepoints of user_events. Therefore tracepoints of user_events whose names begin with the same
-// letters share at most three quarters of the free descriptors. Otherwise the tracepoints of the
-// first service could leave no descriptors for later services.
+// tracepoints of user_events. The tracepoints of the first service could therefore leave no
+// descriptors for later services. To prevent this, the tracepoints of user_events whose names begin
+// with the same letters (ExtractLetters) have at most three times as many descriptors as are free.
 class DescriptorBudget {
  public:
   static constexpr std::size_t kReserve = 64;
@@ -81,7 +81,8 @@ std::vector<Tracefs::Name> InTurns(std::vector<Tracefs::Name> names);
 // the part of its name before the first '_'. For a tracepoint of another system, returns the
 // system.
 std::string ExtractProvider(const Tracefs::Name& name);
-// Returns the letters with which the name of a tracepoint of user_events begins.
+// Returns the letters before the first other character in the name of a tracepoint of user_events,
+// such as "Shop" for "Shop_Orders_L4K1".
 std::string ExtractLetters(const std::string& name);
 
 }  // namespace collector

@@ -53,9 +53,9 @@ struct AttachmentOptions {
   // infinite time, all are attached before the first of them is enabled.
   absl::Duration attach_tracepoints_for = absl::InfiniteDuration();
   // Time between two searches for new tracepoints that are not of user_events: `tracepoint_rescan`.
-  // If the kernel reports loaded modules, `slow_tracepoint_rescan` applies instead. In between,
-  // every `slow_rescan`, it searches at once if tracepoints were made or removed by writing to
-  // tracefs, as for uprobes.
+  // If the kernel reports loaded modules, `slow_tracepoint_rescan` applies instead. The collector
+  // then also checks every `slow_rescan` whether tracepoints were made or removed by writing to
+  // tracefs, as for uprobes. If so, it searches at once.
   absl::Duration tracepoint_rescan = absl::Seconds(1);
   absl::Duration slow_tracepoint_rescan = absl::Seconds(10);
   // Remembers the tracepoints of user_events that match patterns; may be null.
@@ -75,8 +75,8 @@ struct AttachmentOptions {
 class Attachments {
  public:
   // `perf` and `distributor` must outlive this object. `before_attaching` is called before a
-  // tracepoint is attached for a session, or shared with it; events lost until then do not count as
-  // losses of that session.
+  // tracepoint is attached for a session, and before an attached tracepoint is also assigned to a
+  // session. Events that are lost before this call do not count as losses of that session.
   Attachments(AttachmentOptions options, Tracefs tracefs, PerfCapture* perf,
               Distributor* distributor, std::function<absl::Status()> before_attaching);
 
@@ -169,8 +169,8 @@ class Attachments {
   // tracepoint that a selector names, which may use all descriptors.
   absl::Status AttachOne(const Tracefs::Name& name, SessionWriter* session, FilterCheck* check,
                          DescriptorBudget* budget);
-  // Fails with NotFound if the tracepoint `name` has been removed or replaced since `read` was
-  // read, and with another error if it cannot be read now.
+  // Fails with NotFound if the tracepoint `name` has been removed or replaced since ReadTracepoint
+  // returned `read`, and with another error if the tracepoint cannot be read now.
   absl::Status CheckUnchanged(const Tracefs::Name& name, const Tracefs::Tracepoint& read) const;
   absl::Status AttachToPerf(const Tracefs::Name& name, int id, const Selection& selection);
   bool AnyAwaits(bool (*awaits)(const Selector&)) const;

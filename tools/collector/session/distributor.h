@@ -33,17 +33,18 @@ class Distributor {
   // Adds a capture thread: for a thread whose events come through a ring in user space or in a
   // stream of .NET, for the journal, or for events of WriteValue. Returns its index, which follows
   // those of the CPUs and is the same in each session. `name` is its name in the files. `source`
-  // identifies the writer of the ring in positions; "" if there is none.
+  // identifies the ring writer (trace::RingThreadSource); "" if the events are not of a ring.
   std::size_t AddRingThread(const std::string& name, const std::string& source = "");
   // Removes the capture thread at `index`. Another capture thread may get this index.
   void RemoveRingThread(std::size_t index) { free_ring_threads_.push_back(index); }
-  // Adds a tracepoint of EventHeader events that come through rings in user space. Returns its id,
-  // which no tracepoint of the kernel has. Fails with InvalidArgument if the name is not one of
-  // EventHeader. SessionSummary::tracepoints includes the tracepoint if `is_counted` is set.
+  // Adds a tracepoint of EventHeader events that come through rings in user space or from the
+  // journal. Returns its id, which no tracepoint of the kernel has. Fails with InvalidArgument if
+  // the name is not that of an EventHeader tracepoint. SessionSummary::tracepoints includes the
+  // tracepoint if `is_counted` is set.
   absl::StatusOr<int> AddRingTracepoint(const std::string& name, bool is_counted = true);
   // Adds an id for the events of the streams of .NET of one session.
   int AddDotnetStreams();
-  // An event of a ring in user space, or of a stream of .NET.
+  // An event of a ring in user space, of a stream of .NET, or of the journal.
   struct RingEvent {
     std::size_t index;  // returned by AddRingThread
     int id;             // returned by AddRingTracepoint or AddDotnetStreams
@@ -53,7 +54,7 @@ class Distributor {
     // Sessions that get the event even if the event is older than the session; see
     // SessionWriter::WriteOfRing.
     std::span<SessionWriter* const> kept_for = {};
-    const DotnetStreamEvent* of_stream = nullptr;  // null: the event is of a ring
+    const DotnetStreamEvent* of_stream = nullptr;  // null: the event is not of a stream
   };
   // Passes the event to the sessions that record its tracepoint, except those in `without`. Returns
   // whether any session records the tracepoint. A suspended session counts the event as dropped.
@@ -131,14 +132,15 @@ class Distributor {
   // Number of samples so far, without events of rings in user space.
   std::uint64_t samples() const { return samples_; }
 
-  // Reports to the sessions that samples were lost at this place in the ring of `cpu`. `total` is
-  // the number of samples that the CPU has lost since the capture began.
+  // Reports to the sessions that samples of `cpu` were lost after the sample that was passed to
+  // Write last. `total` is the number of samples that the CPU has lost since the capture began; 0:
+  // not known.
   void LostInPlace(std::size_t cpu, std::uint64_t total);
   // Disables the counting of losses by tracepoint, for kernels before 6.0. Each session then counts
   // all losses in the rings as its own. CountLost must not be called afterwards.
   void SetLossesUncounted() { losses_are_counted_ = false; }
   // Counts `count` more lost samples of the tracepoint on `cpu`. Their place in the ring is not
-  // known. `time` is the time in which the kernel's count was read.
+  // known. `time` is the period in which the kernel's count was read.
   void CountLost(std::size_t cpu, int id, std::uint64_t count, const CountingTime& time);
   // Makes the sessions write those of their losses that no LOST record in a ring has reported. All
   // losses so far must have been counted by CountLost.
@@ -200,7 +202,7 @@ class Distributor {
   // Counts a sample with an unknown tracepoint id as lost in all sessions. Processes cannot cause
   // this, because the kernel writes the id.
   void CountUnknown(std::size_t cpu);
-  // Returns the last of free_ring_tracepoints_, after adding an id if there is none.
+  // Returns the last id in free_ring_tracepoints_. If the list is empty, first adds a new id to it.
   int FindRingId();
   // Updates in each session whether it has all tracepoints of the capture, if that may have
   // changed.

@@ -28,13 +28,13 @@ namespace collector {
 class DotnetRecording {
  public:
   // Registers the tracepoints, and adds a selector for each of them to the session. The text of a
-  // selector is `label` and the name of the provider. Also excludes kernel events of the thread
-  // that sends requests to the processes from the recording. If the tracepoints cannot be
+  // selector is `label` and the name of the provider. Also excludes from the recording the kernel
+  // events of the thread that sends requests to the processes. If the tracepoints cannot be
   // registered, only streams are recorded; why_only_streams() is the reason.
   absl::Status Prepare(std::vector<DotnetProvider> providers, const std::string& label,
                        CaptureOptions* capture, SessionOptions* session);
-  // Allows streams. Must be called before Prepare. Otherwise, Prepare fails if the tracepoints
-  // cannot be registered.
+  // Allows streams. Must be called before Prepare. If streams are not allowed, Prepare fails if the
+  // tracepoints cannot be registered.
   void AllowStreams() { allows_streams_ = true; }
   // Also asks the processes for perf maps, which list the functions that they compile.
   // Must be called before Prepare.
@@ -51,14 +51,14 @@ class DotnetRecording {
   // Waits until the ends of streams are in the report, for at most 1 s. Must be called after the
   // streams have ended, and before Stop.
   void WaitForEnds();
-  // Records in the session which processes could not be enabled, and why. Returns whether any
-  // process has enabled its events. Capture::EndStreams() should have been called.
+  // Records in the session which processes have not enabled their events, and why. Returns whether
+  // any process has enabled its events. Capture::EndStreams() should have been called.
   bool Report(Session* session);
   // Ends the connections to all processes, which then stop writing their events.
   void Stop() { sessions_->Stop(); }
   // Returns the current report. Thread-safe, and does not block.
   DotnetReport ReadReport() const { return sessions_->Report(); }
-  // Returns what the last call of Report found.
+  // Returns the report that the last call of Report or ReportGivenUp has read.
   const DotnetReport& report() const { return report_; }
 
  private:
@@ -74,7 +74,8 @@ class DotnetRecording {
   std::unique_ptr<DotnetSessions> sessions_;
   DotnetReport report_;
   std::uint64_t report_number_ = 0;
-  // Processes that LeaveOut has already reported to the session, by pid and start time.
+  // Processes that the last call of LeaveOut left out, by pid and start time. The next call does
+  // not report them again.
   std::set<std::pair<pid_t, std::uint64_t>> left_out_;
   std::uint64_t not_asked_ = 0;  // DotnetReport::not_asked at the last report to the session
 };

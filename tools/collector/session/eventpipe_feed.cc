@@ -78,9 +78,9 @@ void EventPipeFeed::ReadEvent(Stream* stream, std::uint64_t now) {
   waiting.capture_tid = ToNumber(event.capture_thread_index);
   waiting.lost = event.lost_before;
   const auto [last, is_new] = stream->last_times.try_emplace(waiting.capture_tid, start_);
-  // The events of a thread are numbered from 1 in each session, so a first number above 1 shows a
-  // loss. The reader does not report this loss, because it cannot know that it reads the stream
-  // from its start.
+  // The runtime numbers the events of a thread from 1 in each stream, so a first number above 1
+  // shows a loss. The reader does not report this loss, because it cannot know that it reads the
+  // stream from its start.
   if (is_new) waiting.lost = event.sequence_number - 1;
   last->second = std::min(std::max(event.timestamp, last->second), now);
   waiting.timestamp = last->second;

@@ -77,7 +77,7 @@ class EventPipeFeed final : public StreamFeed {
   static constexpr std::size_t kBytesAtOnce = std::size_t{256} << 10;
   static constexpr std::size_t kEventsAtOnce = 8192;
   // Maximum bytes of the events that wait, of one stream and of all streams of all feeds together.
-  // A stream is not read while it has more; its process then has to keep the events.
+  // A stream that has reached its share is not read, so its process has to keep further events.
   static constexpr std::size_t kMaxWaitingOfStream = std::size_t{16} << 20;
   static constexpr std::size_t kMaxWaiting = std::size_t{64} << 20;
   // Maximum number of threads of a process that are capture threads of the file at the same time.
@@ -93,7 +93,7 @@ class EventPipeFeed final : public StreamFeed {
     Stream(EventPipeConnection connection, std::uint32_t stream_number)
         : stream(std::move(connection)), number(stream_number) {}
     EventPipeStream stream;
-    std::uint32_t number;  // differs for all streams
+    std::uint32_t number;  // unique in the session
     bool has_ended = false;
     std::string name;                                    // "dotnet:PID", for the account
     std::size_t waiting = 0;                             // bytes of its events that wait
@@ -101,7 +101,7 @@ class EventPipeFeed final : public StreamFeed {
     std::uint64_t uses = 0;                              // number of uses of threads
     // Time of the last event of each thread that had an event, in ns, by tid.
     absl::flat_hash_map<std::uint64_t, std::uint64_t> last_times;
-    // The last result of IsWanted.
+    // Argument and result of the last call of IsWanted.
     const nettrace::EventMetadata* last_metadata = nullptr;
     bool is_last_wanted = false;
   };
@@ -131,7 +131,8 @@ class EventPipeFeed final : public StreamFeed {
   void ReadEvent(Stream* stream, std::uint64_t now);
   void ReadLosses(Stream* stream, std::uint64_t now);
   void Add(Waiting waiting);
-  // Returns whether the provider of the event was asked for.
+  // Returns whether the event is of a provider that the session requested. A process may also send
+  // events of other providers.
   bool IsWanted(Stream* stream, const nettrace::EventMetadata* metadata) const;
   void Pass(const Waiting& waiting);
   Thread& FindThread(Stream* stream, std::uint64_t tid);

@@ -61,7 +61,7 @@ class JournalFeed final : public StreamFeed {
 
  private:
   static constexpr std::size_t kEventsAtOnce = 8192;
-  // Maximum number of entries that wait. More stay in the reader, which then pauses.
+  // If this number of entries waits, further entries stay in the reader, which then pauses.
   static constexpr std::size_t kMaxWaiting = 65'536;
   // Maximum number of processes whose identities are kept.
   static constexpr std::size_t kMaxProcesses = 512;
@@ -86,9 +86,9 @@ class JournalFeed final : public StreamFeed {
   Distributor* distributor_;
   std::array<int, kJournalLevels> ids_ = {};  // ids of the tracepoints, by level - 1
   Thread thread_;
-  // Whether suppressing_, the capture thread of the losses that journald reports, exists. The first
-  // of these losses creates it. They have separate numbers, so that the account can distinguish
-  // them from deleted entries.
+  // Whether suppressing_ is valid: the capture thread of the losses that journald reports, which is
+  // added at the first of these losses. It is separate from thread_, so that the account can
+  // distinguish these losses from deleted entries.
   bool has_suppressing_ = false;
   Thread suppressing_;
   std::uint64_t last_;  // ns; time of the last entry, or of the start

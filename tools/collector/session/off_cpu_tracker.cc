@@ -125,8 +125,8 @@ void OffCpuTracker::SwitchIn(const Waiting& waiting,
   consume(interval);
 }
 
-// Counts the current interval of each thread as lost, because the missing switches before
-// `timestamp` may be of any thread.
+// Counts the current interval of each thread without a CPU as lost, because the missing switches
+// before `timestamp` may be of any thread.
 void OffCpuTracker::MissUntil(std::uint64_t timestamp) {
   missing_until_ = std::max(missing_until_, timestamp);
   for (auto& [tid, thread] : threads_) {

@@ -6,8 +6,8 @@
 //
 // Guarantees: No interval contains a time in which its thread had a CPU, if the missing switches
 // are reported: a thread whose switches may be missing has no interval until it is switched out
-// again. Each switch out of a thread that lives on is part of an interval, counts as lost, or is
-// the last one. Memory is bounded by the number of threads and by kMaxBytes.
+// again. Each switch out is part of an interval or counts as lost, except the last one of each
+// thread. Memory is bounded by the number of threads and by kMaxBytes.
 #ifndef TOOLS_COLLECTOR_SESSION_OFF_CPU_TRACKER_H_
 #define TOOLS_COLLECTOR_SESSION_OFF_CPU_TRACKER_H_
 

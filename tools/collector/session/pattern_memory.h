@@ -1,6 +1,6 @@
 // Keeps a file of the EventHeader tracepoints that have matched patterns, for the next run of the
-// collector. When a session begins, they are registered again, so that they exist and are recorded
-// before their service writes its first event.
+// collector. When a session begins, the collector registers these tracepoints again, so that they
+// exist and are recorded before their service writes its first event.
 //
 // Input: names that services register, and the file of an earlier run, which may be damaged or
 // forged. Output: a bounded number of names. If there are too many, those without events are

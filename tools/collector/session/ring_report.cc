@@ -64,8 +64,8 @@ RingReport::Service RingFeed::Describe(Client* client, std::size_t most_tracepoi
   service.events = client->events_read;
   service.lost = LossesOf(*client);
   service.corrupt = region.corrupt();
-  // Collects the sessions by name, because a service that registers a name again may get another
-  // index for it.
+  // Collects the sessions of each tracepoint by its name, because a service that registers a name
+  // again may get another index for it.
   std::map<std::string, std::set<std::string>> sessions;
   const std::uint32_t count = region.CountNames();
   std::size_t read = 0;

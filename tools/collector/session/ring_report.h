@@ -46,7 +46,8 @@ struct RingReport {
     uid_t uid = 0;
     Process process;
     absl::Time connected;
-    // Why the events come over the socket instead of in shared memory; "": they do not.
+    // Why the events come over the socket instead of in shared memory; "" if they come in shared
+    // memory.
     std::string inline_reason;
     std::uint64_t ring_bytes = 0;  // bytes of the chunks that the service may use
     std::uint64_t events = 0;      // events read

@@ -24,8 +24,8 @@ struct Selector {
   Kind kind = Kind::kProvider;
   std::string text;  // the text that the user wrote, for messages
 
-  // Shell pattern (* ? [..]) of the provider's name. If `kind` is kPattern, it may be "", which
-  // matches no provider.
+  // Shell pattern (* ? [..]) of the provider's name. If `kind` is kPattern or kTracepoint, it may
+  // be "", which matches no provider.
   std::string provider;
   // Maximum level of events that match (1 critical error … 5 verbose); 255 matches all levels.
   std::uint8_t max_level = 255;
@@ -81,8 +81,8 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text);
 
 // Parses the value of --stacks: parts separated by commas, in any order. At most one of `user`,
 // `kernel` and `both` selects the parts of the stack. `dwarf` copies the user stack and unwinds it,
-// `stack=SIZE` sets the size of the copy, and `max=N` the maximum number of frames. "" is the
-// default. `limit` is the maximum of N.
+// `stack=SIZE` sets the size of the copy, and `max=N` the maximum number of frames. An empty text
+// selects the default stacks. `limit` is the maximum of N.
 absl::StatusOr<StackOptions> ParseStacks(std::string_view text, std::uint16_t limit);
 
 // Returns the text from which ParseStacks makes these stacks.

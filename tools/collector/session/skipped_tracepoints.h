@@ -50,7 +50,7 @@ class SkippedTracepoints {
 
   // Time in ns at which each skipped tracepoint is tried next. The key is a hash of the name,
   // because names may be long; other processes cannot predict the hash. The time 0 marks a
-  // tracepoint that was skipped and is recorded now: after that, it is due at any time.
+  // tracepoint that was skipped and is recorded now. Such a tracepoint is always due.
   absl::flat_hash_map<std::size_t, std::uint64_t> due_;
   std::size_t count_ = 0;
   std::vector<std::string> names_;

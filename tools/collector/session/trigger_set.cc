@@ -152,7 +152,8 @@ class ConditionVisitor : public nettrace::PayloadVisitor {
   std::uint64_t held_ = 0;  // bit i is set if condition i holds
 };
 
-// Returns whether `fields` contain the field to which the names from names[depth] on lead.
+// Returns whether `fields` contain the field whose path begins at names[depth] and ends at the last
+// name.
 bool HasField(const std::vector<nettrace::Field>& fields, const std::vector<std::string>& names,
               std::size_t depth) {
   return std::any_of(fields.begin(), fields.end(), [&](const nettrace::Field& field) {

@@ -3,7 +3,7 @@
 // Events with the same metadata row have the same form. The triggers that may match an event are
 // determined once for each form, by provider, name, level and fields. An event of a form without
 // triggers costs one comparison. The values of other events are compared while their payload is
-// walked. The walk stays within the payload's bounds, even if a process has written invalid data.
+// read. No read leaves the payload's bounds, even if a process has written invalid data.
 #ifndef TOOLS_COLLECTOR_SESSION_TRIGGER_SET_H_
 #define TOOLS_COLLECTOR_SESSION_TRIGGER_SET_H_
 
@@ -29,7 +29,7 @@ class TriggerSet {
   using Fire = std::function<void(std::size_t trigger, std::uint64_t timestamp)>;
 
   // Maximum number of stored forms that triggers may match. When there are more, all forms are
-  // dropped, and each form is determined again when its next event comes.
+  // dropped, and the triggers of each form are determined again when its next event comes.
   static constexpr std::size_t kMaxPlans = 1024;
 
   // `pause` is the time after a match in which events are not checked, so that many matching events

@@ -18,7 +18,7 @@ std::string Cgroup2Mount();
 bool PerfUsesCgroup2();
 
 // Calls `visit` with the path of each folder below `top`, those nearer to `top` first, until
-// `visit` returns kEnd. If `visit` returns kSkip, the folders below the folder are left out. A
+// `visit` returns kEnd. If `visit` returns kSkip, the folders below that path are not visited. A
 // folder that is removed during the walk is no error.
 enum class Below { kVisit, kSkip, kEnd };
 void ForEachCgroup(const std::string& top, absl::FunctionRef<Below(const std::string& path)> visit);

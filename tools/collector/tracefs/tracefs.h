@@ -11,10 +11,10 @@
 // what to do. This layer does not record and does not use perf, so that programs that only manage
 // tracepoints need not link perf code.
 //
-// libtracefs finds the mount point. The files below it are read here for three reasons. Functions
-// of libtracefs open them without O_CLOEXEC, mount tracefs if it is not mounted, and do not
-// guarantee an errno, which selects the remedy. Its header is not valid C++, so each further call
-// would need a wrapper in C.
+// libtracefs finds the mount point. The files below the mount point are read without libtracefs,
+// because its functions open files without O_CLOEXEC, mount tracefs if it is not mounted, and do
+// not guarantee an errno, from which error messages derive a remedy. The header of libtracefs is
+// not valid C++, so each further function would also need a wrapper in C.
 #ifndef TOOLS_COLLECTOR_TRACEFS_TRACEFS_H_
 #define TOOLS_COLLECTOR_TRACEFS_TRACEFS_H_
 
@@ -60,8 +60,8 @@ class Tracefs {
   };
   std::vector<Name> Tracepoints() const;
   // Returns the kernel's list of the tracepoints that were made by writing to kprobe_events,
-  // uprobe_events and synthetic_events. If this text has changed, the result of Tracepoints() has
-  // changed. Reading this text is far faster than a call of Tracepoints().
+  // uprobe_events and synthetic_events. When such a tracepoint is added or removed, this text
+  // changes. Reading it is far faster than a call of Tracepoints().
   std::string MadeTracepoints() const;
   // Returns whether a tracepoint can be enabled. The tracepoints of the system ftrace describe
   // records of ftrace itself and cannot be enabled.

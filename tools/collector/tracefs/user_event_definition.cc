@@ -214,8 +214,8 @@ std::string FieldsOfFormat(std::string_view format) {
     absl::string_view name = field.substr(std::min(blank + 1, field.size()));
     if (absl::StartsWith(name, "common_")) continue;
     absl::StrAppend(&fields, fields.empty() ? "" : "; ", type);
-    // The kernel shows the type char[8] as "char NAME[N]" with size 8. N is empty or any number,
-    // because the kernel never sets it for fields of user_events.
+    // The kernel shows the type char[8] as "char NAME[N]" with size 8. N is ignored, because the
+    // kernel does not initialize it for fields of user_events: it is missing, or any number.
     const std::size_t bracket = name.find('[');
     if (bracket != absl::string_view::npos && absl::EndsWith(name, "]")) {
       name = name.substr(0, bracket);

@@ -27,9 +27,9 @@ struct UserEventDefinition {
   friend bool operator==(const UserEventDefinition&, const UserEventDefinition&) = default;
 };
 
-// Parses `Name type field; type field…`, or `Name;` for an event without fields. Types are those of
-// the kernel. An array in C syntax (`char text[8]`) is accepted as an array; the kernel would treat
-// `text[8]` as the name of a char.
+// Parses `Name type field; type field…`, or `Name;` for an event without fields. `Name` alone must
+// be the name of an EventHeader tracepoint. Types are those of the kernel. An array in C syntax
+// (`char text[8]`) is accepted as an array; the kernel would treat `text[8]` as the name of a char.
 //
 // The message of InvalidArgument says what is wrong and what to use instead. A name that has the
 // form of an EventHeader name is an error if the fields are not those of EventHeader.
@@ -39,8 +39,8 @@ absl::StatusOr<UserEventDefinition> ParseUserEventDefinition(std::string_view te
 // the name of an EventHeader tracepoint.
 absl::StatusOr<UserEventDefinition> EventHeaderDefinition(std::string_view name);
 
-// Parses the text of a tracepoint's `format` file, and returns its fields as UserEventDefinition
-// writes them.
+// Parses the text of a tracepoint's `format` file, and returns its fields in the form of
+// UserEventDefinition::fields.
 std::string FieldsOfFormat(std::string_view format);
 
 }  // namespace collector

@@ -58,8 +58,9 @@ std::optional<elf::ElfFile> MappedFiles::Open(std::uint32_t pid, const CodeMappi
   // processes with CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
   places[0] = OpenPlace(
       absl::StrFormat("/proc/%d/map_files/%x-%x", pid, mapping.first, mapping.last + 1), 0);
-  // The process determines what is at the path, so root takes only a file with the right build id.
-  // Another user can read only files that it may read anyway.
+  // The process determines which file is at the path. Therefore a collector that runs as root opens
+  // the path only if the build id is known, and accepts only a file that has it. A collector of
+  // another user can read only files that this user may read anyway.
   if (!build_id.empty() || geteuid() != 0) {
     const base::UniqueFd root = OpenPlace(absl::StrCat("/proc/", pid, "/root"), O_DIRECTORY);
     if (root.valid()) places[1] = OpenCached(root, path);

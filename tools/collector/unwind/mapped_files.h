@@ -29,8 +29,9 @@ class MappedFiles {
   // it may not be the file that the process has mapped, or if its file system may wait.
   std::optional<elf::ElfFile> Open(std::uint32_t pid, const CodeMapping& mapping);
 
-  // Number of files that were not opened because of their file systems: of different paths and
-  // mounts. Counts a file again if there are more than kMaxRefused. Any thread may call it.
+  // Number of files that were not opened because of their file systems. Files are distinguished by
+  // path and mount. Beyond kMaxRefused files, a file counts each time that it is refused. Any
+  // thread may call this function.
   std::size_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:

@@ -43,7 +43,7 @@ const Module* ModuleCache::Add(const FileKey& key, const elf::ElfFile& file) {
 const Module* ModuleCache::Find(std::uint32_t pid, const CodeMapping& mapping) {
   if (const auto known = known_.find(mapping.id); known != known_.end()) {
     const auto& [key, opener] = known->second;
-    // A file that could not be opened for one process may be there for another process.
+    // A file that could not be opened for one process may be accessible through another process.
     if (!key && opener == pid) return nullptr;
     if (key && modules_.contains(*key)) return Use(*key);
   }
@@ -53,7 +53,7 @@ const Module* ModuleCache::Find(std::uint32_t pid, const CodeMapping& mapping) {
   const std::optional<elf::ElfFile> file = files_.Open(pid, mapping);
   struct stat facts = {};
   if (!file || fstat(file->fd(), &facts) != 0) return nullptr;
-  // Each copy of the vdso has its own inode.
+  // All copies of the vdso share one key, because each copy has its own inode.
   const bool is_vdso = mapping.file->path == elf::kVdso;
   known.key = is_vdso
                   ? FileKey{}

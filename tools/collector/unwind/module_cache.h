@@ -22,7 +22,8 @@ struct Module {
   std::vector<elf::ElfFile::CodeSegment> code;
   elf::CallFrames frames;
 
-  // Returns the rules at the byte of the file at `offset`; no value if there are none.
+  // Returns the rules at the byte of the file at `offset`; no value if there are none. `*budget` is
+  // that of elf::CallFrames::Find.
   std::optional<elf::FrameRules> Find(std::uint64_t offset, std::size_t* budget) const;
 };
 
@@ -46,7 +47,7 @@ class ModuleCache {
   std::size_t size() const { return modules_.size(); }
   std::size_t bytes() const { return bytes_; }
   // Number of files that were not read because of their file systems (MappedFiles::refused). Any
-  // thread may call it.
+  // thread may call this function.
   std::size_t refused() const { return files_.refused(); }
 
  private:
@@ -60,8 +61,8 @@ class ModuleCache {
     Module module;
     std::size_t bytes = 0;
   };
-  // Holds the file of a mapping. If the file could not be opened, holds the process for which this
-  // was tried.
+  // Holds the key of a mapping's file, and the process for which the cache opened the file or tried
+  // to open it. `key` has no value if the file could not be opened.
   struct Known {
     std::optional<FileKey> key;
     std::uint32_t pid = 0;

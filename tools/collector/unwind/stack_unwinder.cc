@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<StackUnwinder>> StackUnwinder::Start(std::size_t 
   base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) return base::DescriptorStatus(errno, "unwinding stacks: eventfd");
   std::unique_ptr<StackUnwinder> unwinder(new StackUnwinder(max_frames, limits, std::move(wake)));
-  // The thread must not take signals, which are for the thread that waits for them.
+  // The new thread blocks all signals, because another thread waits for them.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -59,14 +59,15 @@ StackUnwinder::~StackUnwinder() {
 
 void StackUnwinder::ClearWake() {
   std::uint64_t count = 0;
-  // Fails if the descriptor was not readable.
+  // The call fails if the descriptor is not readable. It stays unreadable then.
   [[maybe_unused]] const ssize_t got = read(wake_.get(), &count, sizeof count);
 }
 
 void StackUnwinder::Run(std::promise<pid_t> tid) {
   tid.set_value(gettid());
   pthread_setname_np(pthread_self(), "unwind");
-  // The caller is woken when all stacks are unwound, and after this number of stacks.
+  // The caller is woken when all stacks are unwound, and each time this number of stacks is
+  // unwound.
   constexpr std::size_t kWakeEvery = 64;
   std::size_t done = 0;
   std::unique_lock lock(mutex_);
@@ -90,7 +91,7 @@ void StackUnwinder::Run(std::promise<pid_t> tid) {
     job->is_done.store(true, std::memory_order_release);
     if (is_last || ++done % kWakeEvery == 0) {
       const std::uint64_t one = 1;
-      // Fails only if the descriptor is readable anyway.
+      // The call fails only if the descriptor is readable already.
       [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
     }
     lock.lock();

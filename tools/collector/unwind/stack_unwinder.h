@@ -3,9 +3,9 @@
 //
 // Input: samples with a copy of the stack that still wait in the rings, and the mappings of their
 // processes. Output: the same samples with their stacks, when they are read from the rings. Samples
-// stay in the rings until their stacks are unwound, so the order of events is that of other samples
-// and the rings limit the memory. If samples come faster than they are unwound, the rings fill. The
-// caller then reads them nevertheless: such samples have only the frames of the kernel and the
+// stay in the rings until their stacks are unwound, so the order of events does not change and the
+// rings limit the memory. If samples come faster than they are unwound, the rings fill. The caller
+// then reads samples that are not unwound yet: these have only the frames of the kernel and the
 // innermost frame of user space, and are counted.
 #ifndef TOOLS_COLLECTOR_UNWIND_STACK_UNWINDER_H_
 #define TOOLS_COLLECTOR_UNWIND_STACK_UNWINDER_H_
@@ -44,8 +44,8 @@ class StackUnwinder {
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
   struct Limits {
-    // Maximum number of samples that are known and have not been completed, and the maximum bytes
-    // of their copies.
+    // Maximum number of samples that Begin has accepted and Complete has not completed, and the
+    // maximum bytes of their copies.
     std::size_t samples = 8192;
     std::size_t bytes = std::size_t{32} << 20;
   };
@@ -69,20 +69,20 @@ class StackUnwinder {
   // Returns the id of the thread that unwinds.
   pid_t tid() const { return tid_; }
 
-  // Begins to unwind a sample that waits in the ring of the CPU at `cpu`. Does nothing if it has
-  // begun already, or if the sample has no copy of a stack. `code` returns the mappings of the
-  // process; null: not known. Returns false if the limits are reached; the caller must call Begin
-  // again later.
+  // Begins to unwind a sample that waits in the ring of the CPU at `cpu`. Does nothing if an
+  // earlier call has accepted the sample, or if it has no copy of a stack. `code` returns the
+  // mappings of the process; null: not known. Returns false if the limits are reached; the caller
+  // must call Begin again later.
   bool Begin(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp,
              absl::FunctionRef<std::shared_ptr<const CodeSnapshot>()> code);
-  // Returns the timestamp of the oldest sample that has begun and is not unwound yet; kNone if
-  // there is none.
+  // Returns the timestamp of the oldest sample that Begin has accepted and that is not unwound yet;
+  // kNone if there is none.
   std::uint64_t FindOldest() const;
   // Removes the samples up to `limit` that Begin has queued and that the thread has not started to
   // unwind. Complete then counts these samples as skipped.
   void GiveUp(std::uint64_t limit);
-  // Sets `sample->stack` and `sample->is_cut` of a sample with a copy of its stack, which is valid
-  // until the next call of this function. Does nothing for other samples.
+  // Sets `sample->is_cut` and `sample->stack`, which is valid until the next call of this function.
+  // Does nothing if the sample has no copy of its stack.
   void Complete(std::size_t cpu, SampleRecord* sample, std::uint64_t timestamp);
 
   // Counts samples that Complete has completed without unwinding, and the times of the first and

@@ -36,8 +36,9 @@ class Walker {
   // but the first for a return address, and look up the byte before it. Therefore, the address of
   // an interrupted frame is the one after its program counter.
   std::uint64_t FrameAddress() const { return is_exact_ && !is_innermost_ ? pc_ + 1 : pc_; }
-  // Returns whether the frame before the last Up() was a return address to the first instruction of
-  // the code that ends a signal handler. No call is before it.
+  // A signal handler returns to code that ends the handling of the signal. Returns whether the last
+  // Up() left the frame of such code, at its first instruction. The address of this frame must also
+  // be increased by one, because no call instruction is before it.
   bool has_left_signal_code() const { return has_left_signal_code_; }
 
  private:
@@ -68,7 +69,7 @@ class Walker {
   }
   Step UpByRules(const elf::FrameRules& rules);
   Step UpByFramePointer();
-  // Makes the registers those of a caller whose frame ends at `sp`.
+  // Replaces the registers with those of a caller whose stack pointer is `sp`.
   Step Finish(const Registers& caller, std::optional<std::uint64_t> address, std::uint64_t sp,
               bool is_signal);
 
@@ -77,8 +78,8 @@ class Walker {
   FindModule find_module_;
   Registers registers_;
   std::uint64_t pc_ = thread_.registers[kProgramCounter];
-  // Whether pc_ is not a return address: that of the innermost frame, or of a frame that a signal
-  // interrupted.
+  // Whether pc_ is not a return address, because the frame is the innermost or was interrupted by a
+  // signal.
   bool is_exact_ = true;
   bool is_innermost_ = true;
   bool has_left_signal_code_ = false;
@@ -140,7 +141,7 @@ Walker::Step Walker::UpByRules(const elf::FrameRules& rules) {
     caller[i] = Apply(rules.registers[i], i, *cfa);
   }
   const std::optional<std::uint64_t> address = caller[return_register];
-  // Unless a rule defines it, the caller's stack pointer is the address of the frame.
+  // Unless a rule defines the caller's stack pointer, it is the canonical frame address (CFA).
   std::uint64_t sp = *cfa;
   if (rules.registers[kStackPointer].kind != FrameRule::Kind::kSame) {
     if (!caller[kStackPointer]) return Step::kUnknown;

@@ -1,4 +1,5 @@
-// Finds the callers of a thread from its registers and a copy of its stack, without frame pointers.
+// Finds the frames of a thread's stack from its registers and a copy of the stack, also in code
+// without frame pointers.
 #ifndef TOOLS_COLLECTOR_UNWIND_STACK_WALK_H_
 #define TOOLS_COLLECTOR_UNWIND_STACK_WALK_H_
 
@@ -30,18 +31,18 @@ struct ThreadState {
 inline constexpr std::size_t kWalkBudget = 65536;
 
 // Appends the addresses of the thread's frames to `*frames`, innermost first, until it has
-// `max_frames` elements. Returns whether the last frame is the outermost: it has no caller, as the
-// start of a program or a thread. Otherwise, the stack is cut: the copy is too short, the code of a
+// `max_frames` elements. Returns whether the last frame is the outermost: it has no caller, like
+// the first function of a thread. Otherwise, the stack is cut: the copy is too short, the code of a
 // frame is not known, or the maximum is reached. `code` are the mappings of the process.
 //
 // The address of a caller is a return address. The address of a frame that a signal interrupted,
-// and of the code that ends the signal's handler, is increased by one: readers look up the byte
-// before the address of a caller, which is then in the instruction that runs next.
+// and of the code that ends the signal's handler, is increased by one. Readers look up the byte
+// before each of these addresses, which is then in the instruction that runs next.
 //
 // The rules of a frame come from the file of its code. Code without rules, such as that of JIT
-// compilers, is assumed to have frame pointers; its caller must then be in mapped code.
-// `find_module` returns the file of a mapping, or null; the result must be valid until the next
-// call.
+// compilers, is assumed to have frame pointers. The stack is cut at this code if the caller that
+// the frame pointer leads to is not in mapped code. `find_module` returns the file of a mapping, or
+// null; the result must be valid until the next call.
 bool WalkStack(const ThreadState& thread, const CodeSnapshot& code, std::size_t max_frames,
                absl::FunctionRef<const Module*(const CodeMapping& mapping)> find_module,
                std::vector<std::uint64_t>* frames);

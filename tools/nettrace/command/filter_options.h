@@ -13,8 +13,8 @@ class App;
 namespace tools {
 
 // Adds --provider, --event, --pid, --tid, --level, --keyword, --since and --until. Parsing the
-// command line fills `filter`, which must live until then. Also accepts the older names of --since
-// and --until: --from, and with `has_to`, --to.
+// command line fills `filter`, which must live until the parsing has ended. Also accepts --from,
+// the older name of --since, and with `has_to`, --to, the older name of --until.
 void AddFilterOptions(CLI::App* command, trace::EventFilter* filter, bool has_to = true);
 
 // Makes `filter` hide the events that describe processes, and the events of the account

@@ -27,17 +27,17 @@ namespace tools {
 void AddFilesOption(CLI::App* command, std::vector<std::string>* paths);
 
 // Replaces each directory in `paths` by its files whose names end with .nettrace or .nettrace.zst,
-// sorted by name. The names that nettraced gives to files sort by time. A file that is named more
-// than once is read once. Prints how many repeated files are left out. Also leaves out files named
-// .partial, which are still written or were left by a crash, and prints their number. Fails with
-// NotFound if a directory has no files, and with the error of a directory that cannot be read. The
+// sorted by name. The names that nettraced gives to files sort by time. Keeps only the first of
+// several paths to the same file, and prints how many it leaves out. Also leaves out the partial
+// files of a directory, whose names end with .partial, and prints their number. Fails with NotFound
+// if a directory has no files to read, and with the error of a directory that cannot be read. The
 // message names the directory.
 absl::StatusOr<std::vector<std::string>> FindFiles(const char* command,
                                                    const std::vector<std::string>& paths);
 
 // Reads one file, or several files as one. Several files are merged by a thread, like `nettrace
-// merge`, while the caller reads. The merge opens each file once to find its first time. After
-// that, only files whose times overlap are open at a time.
+// merge`, while the caller reads. The merge first opens each file once, to find the time at which
+// the file begins. After that, only files whose times overlap are open at the same time.
 class InputFiles {
  public:
   // `paths` has at least one path.

@@ -136,7 +136,7 @@ std::string RefusalText(const nettrace::Reader& reader) {
 int FinishOutput(const char* command, int exit_code) {
   const int error = std::fflush(stdout) == 0 ? 0 : errno;
   if (error == 0 && std::ferror(stdout) == 0) return exit_code;
-  // If fflush() succeeded, an earlier write has failed, and its errno is unknown.
+  // If `error` is 0, fflush() succeeded, but an earlier write failed, and its errno is not known.
   constexpr char kWhat[] = "standard output cannot be written";
   absl::FPrintF(stderr, "nettrace %s: %s\n", command,
                 error == 0 ? kWhat : std::string(absl::ErrnoToStatus(error, kWhat).message()));

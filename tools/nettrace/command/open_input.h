@@ -26,8 +26,8 @@ class Progress {
   explicit Progress(std::string command, bool wanted = true)
       : command_(std::move(command)), line_(wanted) {}
 
-  // Sets the bytes of all inputs, for inputs that are opened more than once. AddInput has no effect
-  // afterwards.
+  // Sets the total size of the inputs in bytes, for callers that open an input more than once.
+  // AddInput has no effect afterwards.
   void SetTotal(std::uint64_t bytes);
   // Adds an input of `size` bytes. `size` has no value if it is unknown.
   void AddInput(std::optional<std::uint64_t> size);

@@ -24,8 +24,9 @@ namespace tools {
 // asks for `named` instead, for example "a file".
 bool IsRefusedOutput(const char* command, const std::string& path, const char* named);
 
-// Catches signals (tools/cli/signals.h), so that a stopped run leaves no output. Does so only if
-// the input is a regular file: while a run waits for a pipe, it cannot check for signals.
+// Catches signals (tools/cli/signals.h), so that a stopped run leaves no output. Does nothing if
+// the input is no regular file: while a run waits for a pipe, it cannot check for signals. The
+// signals then keep their default action, which ends the process.
 absl::Status CatchSignalsFor(const struct stat& input);
 
 // Returns the owner, group and mode for an output that is made from `inputs`: see

@@ -37,8 +37,8 @@ class RereadInput {
 
   // Returns the reader of the first pass, which decompresses zstd. Must be called once.
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> Read();
-  // Returns the reader of the second pass. It reads only the bytes of the first pass, even if a
-  // file has grown. Must be called after the first pass has ended.
+  // Returns the reader of the second pass. It reads only the bytes that the first pass has read,
+  // even if a file has grown. Must be called after the first pass has ended.
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> ReadAgain();
 
   // Return the files that are damaged or not readable, and the times in which losses are unknown

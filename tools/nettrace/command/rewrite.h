@@ -18,8 +18,8 @@ struct Rewrite {
   std::vector<std::string> inputs;
   std::string output;
   trace::EventFilter filter;
-  // Whether to keep the output if an input is damaged or has no date. The output then has only the
-  // readable parts. Only `nettrace repair` sets this.
+  // Whether to keep the output if an input is damaged, or its Trace block has no valid date. The
+  // output then has only the readable parts. Only `nettrace repair` sets this.
   bool accept_damage = false;
   // Whether to add an event that states the time for which losses are unknown, if the input lacks
   // its end block. Needs exactly one input.

@@ -32,8 +32,8 @@ class Exporter {
   // Writes an event. Fails with Unimplemented if the format cannot represent the contents of the
   // file; all other errors are errors of the output. No function may be called after an error.
   virtual absl::Status OnEvent(const ExportedEvent& event) = 0;
-  // Receives an event that the filter does not select, but that may describe others. The event is
-  // valid only during the call.
+  // Receives an event that the filter does not select. Some exporters need it, for example because
+  // it describes a loss or the code that a process runs. The event is valid only during the call.
   virtual void OnOtherEvent(const nettrace::Event& /*event*/) {}
   // Writes a loss. Fails like OnEvent.
   virtual absl::Status OnLoss(const trace::Loss& loss) = 0;

@@ -21,7 +21,7 @@
 namespace tools::exporting {
 
 // The values of one payload, in the order of its fields. An array is one value. A struct has a
-// value for each of its members. Reused for each event, to save allocations.
+// value for each of its members. One FieldValues can read all events, to save allocations.
 class FieldValues final : private trace::ValueOutput {
  public:
   enum class Kind : std::uint8_t { kNull, kFalse, kTrue, kNumber, kText, kArray };

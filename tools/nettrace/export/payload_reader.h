@@ -1,4 +1,4 @@
-// Reads payloads in JSON for outputs of another form: fxt and the tables of queries.
+// Reads payloads in JSON for outputs that are not JSON: fxt and the tables of queries.
 #ifndef TOOLS_NETTRACE_EXPORT_PAYLOAD_READER_H_
 #define TOOLS_NETTRACE_EXPORT_PAYLOAD_READER_H_
 

@@ -13,8 +13,8 @@
 namespace tools::importing {
 namespace {
 
-// Number of events after which a sequence point is written. It limits the events that readers keep
-// for sorting.
+// With EventOrder::kByTime, the number of events after which a sequence point is written. It limits
+// the events that readers keep for sorting.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
 constexpr std::size_t kMaxProcesses = 1 << 16;  // entries of process_names_ at which it is cleared
 
@@ -111,8 +111,8 @@ absl::StatusOr<TraceOutput::Thread*> TraceOutput::ThreadOf(const nettrace::Threa
   return &threads_.emplace(key_, Thread{index}).first->second;
 }
 
-// Returns the capture thread. The times of its events must not go back. If they would, removes the
-// thread and adds it again.
+// Returns the capture thread for an event at `timestamp`. No event of a capture thread may be
+// earlier than the previous one. If this event is earlier, removes the thread and adds it again.
 absl::StatusOr<TraceOutput::Thread*> TraceOutput::CaptureThreadOf(const nettrace::ThreadInfo& info,
                                                                   std::uint64_t timestamp) {
   absl::StatusOr<Thread*> thread = ThreadOf(info);

@@ -47,7 +47,8 @@ class Database {
   explicit Database(Inputs* inputs);
   absl::Status Setup();
   absl::Status RefuseMore(const char* sql);
-  // Returns Internal, with SQLite's message for its last error and the remedy, which may be "".
+  // Returns an Internal error with SQLite's message for its last error, and with the remedy, which
+  // may be "".
   absl::Status Error(const std::string& remedy) const;
 
   sqlite3* database_ = nullptr;

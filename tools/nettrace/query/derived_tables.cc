@@ -34,7 +34,8 @@ class RowCursor : public Cursor {
     Forget();
     rows_.clear();
     row_ = 0;
-    reading_.reset();  // ends the previous reading, which counts as a reader
+    // Ends the previous reading first, because Open fails if there are kMaxReaders readings.
+    reading_.reset();
     ASSIGN_OR_RETURN(reading_, inputs_.Open());
     is_read_to_end_ = false;
     return ReadRow();
@@ -322,7 +323,8 @@ class ProcessCursor : public RowCursor<Process> {
   }
   // The thread must have a process id.
   Key KeyOf(const nettrace::ThreadInfo& thread) { return {hosts_.Add(thread), *thread.process_id}; }
-  // Returns the process of the thread. Adds it if it is new; null if there are too many.
+  // Returns the process of the thread, and adds the process if it is new. Returns null if there are
+  // too many processes.
   Process* Find(const nettrace::ThreadInfo& thread) {
     const Key key = KeyOf(thread);
     const auto known = processes_.find(key);

@@ -208,8 +208,8 @@ class FieldCursor : public Cursor {
   std::size_t index_ = 0;
 };
 
-// Returns a column of the table `fields` with the value that kColumn has for the event of the
-// field.
+// Returns a column of the table `fields` that repeats kColumn, a column of the table `events`, for
+// each field of an event.
 template <const Column<Reading>& kColumn>
 constexpr Column<FieldCursor> OfEvent() {
   return {kColumn.facts,
@@ -273,7 +273,8 @@ absl::Status EventCursor::Start(const Conditions& conditions) {
   const bool reads_on =
       conditions.number && reading_ != nullptr && reading_->number() <= *conditions.number;
   if (!reads_on) {
-    reading_.reset();  // ends the previous reading, which counts as a reader
+    // Ends the previous reading first, because Open fails if there are kMaxReaders readings.
+    reading_.reset();
     ASSIGN_OR_RETURN(reading_, inputs_.Open());
     is_read_to_end_ = false;
   } else if (reading_->number() == *conditions.number && !is_read_to_end_ && Meets()) {

@@ -40,7 +40,7 @@ class EventCursor : public Cursor {
  public:
   explicit EventCursor(Inputs* inputs) : inputs_(*inputs) {}
 
-  // If the condition is a number that the cursor has not passed yet, continues from the current
+  // If `conditions.number` is not lower than the number of the current event, continues from that
   // event instead of the beginning of the input.
   absl::Status Start(const Conditions& conditions) override;
   absl::Status Next() override;

@@ -43,8 +43,8 @@ class NamePool {
 
 class Inputs {
  public:
-  // Maximum number of readers at a time. Each needs memory for sorting and for the tables of the
-  // input.
+  // Maximum number of Reading objects at a time. Each needs memory for sorting, and for the
+  // metadata rows, threads, stacks and labels of the input.
   static constexpr std::size_t kMaxReaders = 16;
 
   // `progress` must outlive this object.
@@ -112,7 +112,7 @@ class Inputs::Reading {
   const trace::Loss& loss() const { return stream_.loss(); }
   absl::Time time() const { return stream_.time(); }
   // Returns the time of the step in ns since the first event that the filter selects; negative if
-  // it is earlier, and 0 as long as that event is unknown.
+  // the step is earlier, and 0 as long as that event is unknown.
   std::int64_t relative() const;
   const nettrace::Reader& reader() const { return stream_.reader(); }
   const trace::ProcessNames& processes() const { return processes_; }

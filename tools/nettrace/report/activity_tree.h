@@ -1,5 +1,6 @@
-// The tree of an activity: the activities inside of it, across threads and processes, with the time
-// that each of them took itself, waited for others, and added to the critical path.
+// The tree of an activity: the activities inside of it, across threads and processes. It states for
+// each activity how long it ran itself, how long it waited for others, and its time on the critical
+// path.
 #ifndef TOOLS_NETTRACE_REPORT_ACTIVITY_TREE_H_
 #define TOOLS_NETTRACE_REPORT_ACTIVITY_TREE_H_
 
@@ -70,7 +71,7 @@ class ActivityTree {
  private:
   // The nodes whose activities have the same id.
   struct OfId {
-    std::size_t last = 0;           // node below which activities of the id are added
+    std::size_t last = 0;           // the next activity of the id goes below or beside this node
     std::vector<std::size_t> open;  // nodes that have not ended
   };
 
@@ -82,7 +83,8 @@ class ActivityTree {
 
   std::vector<TreeNode> nodes_;
   absl::flat_hash_map<nettrace::Guid, OfId> ids_;
-  absl::flat_hash_map<std::size_t, std::size_t> threads_;  // running activities, by thread
+  // Number of running activities, by thread.
+  absl::flat_hash_map<std::size_t, std::size_t> threads_;
   bool has_begun_ = false;  // whether the event that begins the root was added
   std::uint64_t left_out_ = 0;
   std::uint64_t events_ = 0;

@@ -7,8 +7,8 @@
 namespace tools::report {
 namespace {
 
-constexpr std::size_t kLeastParts = 12;      // minimum number of parts, to judge a change
-constexpr double kLeastMedian = 8;           // minimum median count of a part, to judge a change
+constexpr std::size_t kLeastParts = 12;      // parts of the time needed to judge a change
+constexpr double kLeastMedian = 8;           // minimum median count of a part to judge a change
 constexpr double kLeastDifference = 30;      // minimum of |counted - expected| events of a segment
 constexpr double kDeviationsOfMad = 1.4826;  // standard deviation / median absolute deviation
 

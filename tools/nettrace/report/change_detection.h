@@ -34,15 +34,15 @@ struct RateChange {
   Segment segment;          // indices of the counts
   double usual = 0;         // median count
   double rate = 0;          // mean count in the segment
-  bool from_start = false;  // whether the segment begins with the first examined part
-  bool until_end = false;   // whether the segment ends with the last examined part
+  bool from_start = false;  // whether the segment begins with the first examined count
+  bool until_end = false;   // whether the segment ends with the last examined count
 };
 
 // `counts` has the number of events in each of several successive parts of time of equal length.
 // Returns the segment that differs most from the median count, if its mean count is at least twice
-// or at most half of the median count. Returns nullopt if there is none, or if there are too few
-// events to exclude chance. Ignores the first and the last part, because the recording may have
-// begun and ended within them.
+// or at most half of the median count. Returns nullopt if there is no such segment, or if there are
+// too few events to exclude chance. Ignores the first and the last part, because the recording may
+// have begun and ended within them.
 std::optional<RateChange> FindRateChange(std::span<const std::uint64_t> counts);
 
 struct ShareChange {
@@ -51,15 +51,15 @@ struct ShareChange {
   double share = 0;         // share in the segment
   bool from_start = false;  // whether the segment begins with the first part
   bool until_end = false;   // whether the segment ends with the last part
-  // Number of successive parts that were joined. The bounds of the segment are accurate to this
-  // many.
+  // Number of successive parts that were added up before the comparison. The bounds of the segment
+  // are accurate to this number of parts.
   std::size_t together = 1;
 };
 
 // Returns the segment in which the share of the errors among the events differs most from the usual
 // share, if its share is at least twice or at most half of the usual share. `errors` and `events`
-// are counts of equal parts of the time. Returns nullopt if there is none, or if there are too few
-// errors to exclude chance.
+// are counts of equal parts of the time. Returns nullopt if there is no such segment, or if there
+// are too few errors to exclude chance.
 std::optional<ShareChange> FindShareChange(std::span<const std::uint64_t> errors,
                                            std::span<const std::uint64_t> events);
 

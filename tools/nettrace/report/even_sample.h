@@ -14,7 +14,7 @@ template <typename T>
 class EvenSample {
  public:
   // Keeps at most `max_count` items, and limits the sum of their sizes, as passed to Add, to
-  // `max_size`. An item that is larger is kept if it is the only one.
+  // `max_size`. A single item is kept even if it is larger than `max_size`.
   EvenSample(std::size_t max_count, std::size_t max_size)
       : max_count_(max_count), max_size_(max_size) {}
 

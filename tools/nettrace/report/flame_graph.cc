@@ -101,8 +101,9 @@ class StackSums::Selection {
   void FindOrder();
   // Returns, for each node, the sum of the events of a view whose stacks pass through it.
   std::vector<std::uint64_t> TotalsOf(std::size_t view) const;
-  // Returns the functions of a view in which most events were, or which took the most time. Sets
-  // `all` to the number of functions of the view.
+  // Returns the functions of a view with the largest `self`, in descending order, and at most
+  // kMaxFunctionRows. Sets `all` to the number of all functions of the view. `is_first` is the
+  // result of FindFirst.
   std::vector<FlameGraph::FunctionRow> FunctionsOf(std::size_t view,
                                                    const std::vector<bool>& is_first,
                                                    std::size_t* all) const;

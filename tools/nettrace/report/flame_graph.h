@@ -18,10 +18,10 @@ namespace tools::report {
 
 inline constexpr std::size_t kMaxViews = 16;         // kinds of events with a view
 inline constexpr std::size_t kMaxFunctionRows = 50;  // rows in the table of a view
-inline constexpr std::size_t kMaxStackDepth = 256;   // functions below each other
+inline constexpr std::size_t kMaxStackDepth = 256;   // depth of the graph, in functions
 
-// The functions on the stacks of a file, and the sums of the events by function. A page shows it as
-// a flame graph.
+// The functions on the stacks of a file, and the sums of the events by function. A page shows both
+// as a flame graph.
 struct FlameGraph {
   enum class Code : std::uint8_t { kUnknown, kUser, kKernel };
   enum class What : std::uint8_t { kCpu, kOffCpu, kEvents };
@@ -52,7 +52,7 @@ struct FlameGraph {
     std::uint64_t total = 0;
     std::uint64_t left_out = 0;  // sum over events whose stacks end in functions that are left out
     std::vector<Sum> self;       // sums over the events whose stack ends at a node
-    std::vector<Sum> below;      // parts of left_out, at the nodes that call the functions
+    std::vector<Sum> below;      // parts of left_out, at the callers of the functions left out
     std::vector<FunctionRow> functions;  // those with the largest `self`, in descending order
     std::size_t all_functions = 0;
   };
@@ -70,10 +70,12 @@ struct FlameGraph {
   bool has_threads = true;              // whether the sums are by thread
 };
 
-// Returns the maximum bytes that the sums add to the JSON of a page.
+// Returns the maximum number of bytes that the functions, nodes and sums of the graph add to the
+// JSON of a page.
 std::size_t BytesOf(const FlameGraph& graph);
 
-// Not thread-safe. Memory is bounded by StackTree and CodeMap.
+// Sums the stacks of events into a FlameGraph. Not thread-safe. Memory is bounded by StackTree and
+// CodeMap.
 class StackSums {
  public:
   // Must be called with every event of the file, in order of time.
@@ -82,9 +84,9 @@ class StackSums {
   // `thread` are row numbers in ReportModel. Does nothing if the event has no stack.
   void Add(const nettrace::Event& event, std::int32_t pointer_size, std::size_t kind,
            std::size_t thread);
-  // Returns a graph of the functions with the largest shares of a view. BytesOf the graph and its
-  // tables of functions need at most `max_bytes` in total, unless even a graph without functions
-  // needs more. Must be called last.
+  // Returns a graph of the functions with the largest shares of a view. The graph (see BytesOf) and
+  // its tables of functions need at most `max_bytes` in total, unless even a graph without
+  // functions needs more. Must be called last.
   FlameGraph Finish(std::size_t max_bytes);
 
  private:

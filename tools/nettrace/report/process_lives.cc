@@ -29,7 +29,7 @@ ProcessLife* ProcessLives::Add(const Key& key, std::string name, std::uint64_t t
   std::tie(life.host, life.pid) = key;
   life.name = std::move(name);
   life.begin = ticks;
-  life.events = events;  // Close subtracts it from the number at the end
+  life.events = events;  // Close subtracts this number from the number at the end
   return &life;
 }
 
@@ -53,7 +53,8 @@ void ProcessLives::Begin(std::size_t host, std::uint64_t pid, std::string name, 
   AddTime(ticks);
   const Key key = {host, pid};
   if (ProcessLife* const life = Open(key)) {
-    // The end of this life is not recorded, so nothing is known about it.
+    // The end of this life is not recorded. The life is marked as replaced, because it is unknown
+    // whether the process ended.
     Close(life, ticks, events);
     life->replaced = true;
   } else if (const auto newest = newest_.find(key);
@@ -68,8 +69,9 @@ void ProcessLives::End(std::size_t host, std::uint64_t pid, std::string name, st
   AddTime(ticks);
   const Key key = {host, pid};
   if (ProcessLife* const life = Open(key)) {
-    // The end of a program and the start of the next one have the same time and come in any order.
-    // If the start comes first, Begin has closed the life.
+    // If a process executes a program, the end of the old program and the start of the new one have
+    // the same time and come in any order. If the start came first, Begin has closed the old life,
+    // and `life` is the new one.
     if (life->existed || life->begin != ticks) Close(life, ticks, events);
     return;
   }

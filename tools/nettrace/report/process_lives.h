@@ -15,7 +15,7 @@ namespace tools::report {
 
 inline constexpr std::size_t kMaxLives = 10000;  // later lives are only counted
 
-// The time in which a process had one program. Times are in ticks.
+// The time in which a process executed one program. Times are in ticks.
 struct ProcessLife {
   std::size_t host = 0;  // number in ReportModel::hosts()
   std::uint64_t pid = 0;
@@ -23,7 +23,7 @@ struct ProcessLife {
   std::uint64_t begin = 0;           // time of the first event that describes the process
   std::optional<std::uint64_t> end;  // none if no end is recorded
   bool existed = true;               // whether the process existed before its first event
-  bool replaced = false;             // whether the process did not end, but executed a program
+  bool replaced = false;             // whether `end` is, or may be, the start of another program
   std::uint64_t events = 0;          // selected events in this life, once it has ended
 };
 
@@ -32,7 +32,8 @@ class ProcessLives {
   // The following functions must be called in order of time. `name` is the name of the process, and
   // `events` the number of its selected events so far.
 
-  // Adds a process that existed before this time. If it is known, only changes its name.
+  // Adds a process that existed before this time. If the process has already been added, only
+  // changes its name.
   void Exists(std::size_t host, std::uint64_t pid, std::string name, std::uint64_t ticks,
               std::uint64_t events);
   // Adds a process that was created, or that executed a program.

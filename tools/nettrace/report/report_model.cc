@@ -16,7 +16,7 @@ namespace tools::report {
 namespace {
 
 constexpr char kOthers[] = "(others)";
-constexpr std::uint64_t kLeastTypical = 3;  // minimum activities of a kind, to show a typical one
+constexpr std::uint64_t kLeastTypical = 3;  // activities of a kind needed to show a typical one
 
 // Returns the index of `key`. Adds the key if there are fewer than `max`, and returns `max`
 // otherwise.
@@ -316,7 +316,8 @@ void ReportModel::OnProcessChange(const nettrace::Event& event, const trace::Pro
   const std::uint64_t events = row == nullptr ? 0 : row->events;
   const std::uint64_t ticks = event.timestamp;
   if (event.metadata->name == "ProcessExit") {
-    // If there are too many processes for rows, those without a row may have events.
+    // A process without a row has no selected events, unless there are too many processes for rows.
+    // In that case, the number of its selected events is unknown, and 1 stands for it.
     const bool may_have_events = row == nullptr && processes_.size() > max_processes_;
     process_lives_.End(host, *pid, row == nullptr ? "" : row->name, ticks,
                        may_have_events ? 1 : events);
@@ -513,7 +514,8 @@ void ReportModel::Select(const nettrace::Event& event, const trace::ProcessNames
     return;
   }
   if (next_end_ == ends_.size() || ticks < next_end_from_) return Sample(ticks, kind, make);
-  // This event waits until it is known whether it is one of the last events before the end.
+  // This event waits until it is known whether it is one of the last events before
+  // ends_[next_end_].
   waiting_.push_back(make());
   if (waiting_.size() <= kNeighbors) return;
   SingleEvent first = std::move(waiting_.front());

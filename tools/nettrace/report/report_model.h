@@ -1,6 +1,7 @@
 // Collects the contents of `nettrace report` in bounded memory. The first pass over the file counts
 // all selected events and finds the slowest activities and the losses. The second pass selects the
-// single events of a time window, and collects the activities inside of the slowest ones.
+// single events, which are the events of a time window that the page shows one by one. It also
+// collects the activities inside of the slowest and of typical activities.
 #ifndef TOOLS_NETTRACE_REPORT_REPORT_MODEL_H_
 #define TOOLS_NETTRACE_REPORT_REPORT_MODEL_H_
 
@@ -43,14 +44,14 @@ inline constexpr std::size_t kSlowest = 10;     // slowest activities of each ki
 inline constexpr std::size_t kTypicalOf = 64;   // activities among which a typical one is chosen
 inline constexpr std::size_t kLevels = 7;       // levels 0 to 5, and one for all higher levels
 inline constexpr std::size_t kMaxPlaces = 200;  // places with losses that the page shows
-inline constexpr std::size_t kMaxEnds = 128;    // starts and ends of times that stand out
-// Events that are shown on each side of a loss, and of a start or end of a time that stands out.
+inline constexpr std::size_t kMaxEnds = 128;    // starts and ends of findings; others are ignored
+// Events that are shown on each side of a loss, and of the start and the end of a finding.
 inline constexpr std::size_t kNeighbors = 20;
 
 // Limits of what a page contains besides single events.
 struct Limits {
-  // Rows in each table of events, processes or threads. One additional row counts all events that
-  // belong to none of these rows.
+  // Rows in each table of kinds of events, processes or threads. One additional row counts all
+  // events that belong to none of these rows.
   std::size_t rows = 2048;
   std::size_t activities = 5000;                  // activities besides those with a tree
   std::size_t tree_nodes = 5000;                  // activities in all trees
@@ -106,8 +107,8 @@ struct Durations {
   // Activities by the times at which they ended: all of them in series 0, and those with an error
   // in series 1.
   TimeBuckets outcomes{kShareBuckets};
-  // The kSlowest slowest activities in the time window. A heap until EndTotals, which sorts them in
-  // descending order of duration.
+  // The kSlowest slowest activities in the time window. They form a heap until EndTotals sorts them
+  // in descending order of duration.
   std::vector<Activity> slowest;
   // A sample of all activities in the window, to find a typical one.
   EvenSample<Activity> sample{kTypicalOf, kTypicalOf};
@@ -214,9 +215,9 @@ class ReportModel {
   const SingleEvents& single_events() const { return single_events_; }
   // Returns a sample of the activities, without the slowest activities of durations().
   const EvenSample<Activity>& activities() const { return activities_; }
-  // Returns the activities with everything inside: first the slowest activity of each kind, then a
-  // typical one of each kind, then the second slowest of each kind, and so on. The rank of an
-  // activity is its index.
+  // Returns the activities that the page shows with everything inside of them: first the slowest of
+  // each kind, then a typical one of each kind, then the second slowest of each kind, and so on.
+  // The rank of an activity is its index.
   const std::vector<CompleteActivity>& complete() const { return complete_; }
   // Returns an upper bound of the number of nodes of all trees.
   std::size_t NodesAtMost() const;
@@ -226,7 +227,8 @@ class ReportModel {
   const Statistics& statistics() const { return statistics_; }
   const ProcessLives& process_lives() const { return process_lives_; }
   std::size_t interests() const { return interests_.size(); }
-  // Returns the number of ends of spans of AddInterest, each counted once.
+  // Returns the number of different times at which the spans of AddInterest begin or end, at most
+  // kMaxEnds.
   std::size_t ends() const { return ends_.size(); }
   const Window& window() const { return window_; }
   // Returns the number of selected events within the window. The second pass counts them.
@@ -280,22 +282,24 @@ class ReportModel {
   // there is none.
   std::optional<std::size_t> RankOf(const nettrace::Event& event, std::size_t kind,
                                     std::size_t thread);
-  // Returns the key of the place with losses that contains this time. Otherwise, returns the key of
-  // the last span end that was passed, for each of the kNeighbors events after it, and counts the
-  // event. Returns nullopt if neither applies.
+  // Returns the key of the place with losses that contains this time. Otherwise, if this event is
+  // one of the kNeighbors events after the last end that PassEnds has passed, counts the event and
+  // returns the key of this end. Returns nullopt if neither applies.
   std::optional<std::size_t> PlaceOf(std::uint64_t ticks);
   // Returns the key of the span of AddInterest that contains this time; nullopt if there is none.
   std::optional<std::size_t> InterestOf(std::uint64_t ticks) const;
   // Returns a time before `ticks`. At least kNeighbors events are between the two times, or all
   // events before `ticks` if there are fewer.
   std::uint64_t NeighborsFrom(std::uint64_t ticks) const;
-  // Passes the ends in ends_ that are earlier than `ticks`. Keeps the events in waiting_, because
-  // they are the neighbors before the first of these ends.
+  // Moves next_end_ past the ends that are earlier than `ticks`. Passes the events in waiting_,
+  // which are the neighbors before the first of these ends, to KeepFor and else to Sample.
   void PassEnds(std::uint64_t ticks);
-  // Keeps an event for this reason, if it is wanted. Otherwise, returns false.
+  // Adds the event that `make` returns to single_events_, and returns true. Returns false if `key`
+  // has no value, or if SingleEvents::Wants returns false.
   template <typename Make>
   bool KeepFor(Reason reason, std::optional<std::size_t> key, const Make& make);
-  // Keeps an event as a part of a sample, if it is wanted.
+  // Adds the event that `make` returns to the sample of the span of AddInterest that contains
+  // `ticks`. If KeepFor does not add it there, adds it to the sample of `kind`.
   template <typename Make>
   void Sample(std::uint64_t ticks, std::size_t kind, const Make& make);
   SingleEvent Single(const nettrace::Event& event, std::size_t kind, std::size_t thread) const;
@@ -338,11 +342,11 @@ class ReportModel {
   std::array<std::uint64_t, kNeighbors> last_times_ = {};
   std::vector<Place> places_;
   std::uint64_t places_left_out_ = 0;
-  std::size_t place_needs_ = 0;  // number of next events that still belong to the last place
+  std::size_t place_needs_ = 0;  // number of further events that belong to the last place
   SingleEvents single_events_{0};
   std::vector<CompleteActivity> complete_;
   std::vector<std::size_t> complete_by_begin_;  // ranks, in order of the activities' begin
-  std::size_t next_complete_ = 0;               // index in complete_by_begin_ of the next to begin
+  std::size_t next_complete_ = 0;               // index in complete_by_begin_ of the next activity
   std::vector<Running> running_;
   std::uint64_t in_window_ = 0;
   std::size_t tree_nodes_ = 0;  // in all trees of complete_
@@ -351,7 +355,7 @@ class ReportModel {
   std::vector<std::uint64_t> ends_;  // ticks, in ascending order from BeginSelection on
   std::size_t next_end_ = 0;
   std::uint64_t next_end_from_ = 0;  // events from this time on may be neighbors of the next end
-  std::size_t after_end_ = 0;        // next events that are neighbors of the end before next_end_
+  std::size_t after_end_ = 0;        // further events that are neighbors of the previous end
   // The last events, at most kNeighbors, that are before the next end and not kept otherwise.
   std::deque<SingleEvent> waiting_;
   // Indices of known rows of the file, by their addresses. OnRowsEnd clears them.

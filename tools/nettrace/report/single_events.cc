@@ -7,7 +7,8 @@
 namespace tools::report {
 namespace {
 
-// Share of the bytes that each reason may always use, in percent.
+// Share of the bytes of each reason, in percent. Other reasons cannot take it, except that errors
+// may take the share of the samples, down to about kLeastSample percent.
 constexpr std::array<std::size_t, kReasons> kShares = {35, 25, 10, 30};
 
 std::size_t SizeOf(const SingleEvent& event) { return event.json.size() + SingleEvents::kRowBytes; }
@@ -39,7 +40,8 @@ std::size_t SingleEvents::PartToShrink() const {
     if (use(i) > use(most)) most = i;
   }
   constexpr std::size_t kSamples = Index(Reason::kSample);
-  // Shrink may remove half of the samples. They are chosen only if their minimum share remains.
+  // Errors take bytes from the samples. Shrink may remove half of the samples, so they are chosen
+  // only if they have more than twice their minimum, which is kLeastSample percent of all bytes.
   const bool has_samples = parts_[kSamples].bytes > max_bytes_ / 100 * 2 * kLeastSample;
   return most == Index(Reason::kError) && has_samples ? kSamples : most;
 }

@@ -14,7 +14,8 @@
 namespace tools::report {
 
 // A reason to show an event individually. ReportModel tries the reasons in this order. Each reason
-// has a guaranteed share of the bytes, and may also use the bytes that other reasons do not need.
+// has a share of the bytes, and may also use the bytes that other reasons do not need. Besides,
+// only errors may take bytes from another share: that of the samples.
 // The events of a reason form groups, and each group has a key.
 enum class Reason : std::uint8_t {
   kError,     // the level is 1 or 2; the key is the kind of the event
@@ -44,9 +45,9 @@ class SingleEvents {
   // Counts an event of the group `key` of a reason. Returns whether to pass the event to Add.
   bool Wants(Reason reason, std::size_t key);
   // Adds an event for which Wants returned true. While all events together exceed the limit,
-  // removes events of the reason that uses its share most. These are every second event of its
-  // largest group, or all events of the activity with the highest rank. Errors use the bytes of the
-  // samples as well, except for kLeastSample percent of all bytes.
+  // removes events of the reason that uses the largest percentage of its share: every second event
+  // of its largest group, or all events of the activity with the highest rank. Errors use the bytes
+  // of the samples as well, except for kLeastSample percent of all bytes.
   void Add(Reason reason, std::size_t key, SingleEvent event);
 
   struct Group {

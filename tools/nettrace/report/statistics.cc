@@ -103,8 +103,8 @@ void Statistics::OnEvent(std::size_t kind, std::size_t provider, std::size_t pro
 std::vector<std::uint64_t> Statistics::ErrorsByBucket(std::size_t kind) const {
   std::vector<std::uint64_t> sums(rates_.size());
   if (!kinds_[kind].error_series) return sums;
-  // All events are in both, so the buckets of errors_ are as wide as those of rates_, or narrower
-  // by a power of 2.
+  // rates_ and errors_ contain the times of all events (errors_ in series 0), and errors_ may have
+  // more buckets. Widths are powers of 2, so each bucket of errors_ is within one bucket of rates_.
   const auto errors = errors_.counts(*kinds_[kind].error_series);
   for (std::size_t i = 0; i < errors.size(); ++i) {
     sums[(errors_.start() + i * errors_.width() - rates_.start()) / rates_.width()] += errors[i];

@@ -85,7 +85,7 @@ class Statistics {
   // Returns the errors over time, in the series OfKind::error_series. Series 0 has all events, even
   // those that are not errors.
   const TimeBuckets& errors() const { return errors_; }
-  // Returns the errors of a kind in each bucket of rates() and of shares(), which are the same.
+  // Returns the errors of a kind in each bucket of rates(), which has the same buckets as shares().
   std::vector<std::uint64_t> ErrorsByBucket(std::size_t kind) const;
   // Returns the counts over time. Series 2 * p has the events of provider p, and series 2 * p + 1
   // its errors.

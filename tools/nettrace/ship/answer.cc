@@ -80,7 +80,7 @@ struct PartialSuccess {
 };
 
 // Reads ExportLogsServiceResponse{1: partial_success{1: rejected_log_records, 2: error_message}}.
-// ExportTraceServiceResponse has the same numbers.
+// ExportTraceServiceResponse has the same field numbers.
 PartialSuccess ReadProtobuf(std::string_view body) {
   PartialSuccess result;
   for (FieldReader response(body); response.Next();) {

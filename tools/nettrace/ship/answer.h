@@ -29,9 +29,9 @@ struct Answer {
 
 // Judges the answer to a request that has `records` records.
 //
-// 200 to 299 are accepted. 429, 502, 503 and 504 and errors of the connection are retried. 413 is
-// too large. 401, 403, 404, 405, 407 and redirects concern the URL and the credentials, so they are
-// unreachable. All other answers refuse the request.
+// 200 to 299 are kAccepted. 429, 502, 503 and 504 and errors of the connection are kRetry. 413 is
+// kTooLarge. 401, 403, 404, 405, 407, redirects and HttpReply::is_setup_error are kUnreachable,
+// because the URL, the credentials or a certificate must change. All other answers are kRefused.
 Answer Judge(const HttpReply& reply, std::uint64_t records);
 
 // Times between retries: they double from `first` up to a minute, and vary by 20 %, so that many

@@ -21,15 +21,15 @@ struct ConnectionOptions {
 };
 
 // Adds the options to the command, and returns them. `options` must outlive the command. `give_up`
-// states the default of --give-up.
+// is the text that the help of --give-up shows as its default.
 std::vector<CLI::Option*> AddConnectionOptions(CLI::App* command, ConnectionOptions* options,
                                                const std::string& give_up);
 
 HttpSettings HttpSettingsFor(const ConnectionOptions& options, const std::string& url,
                              otlp::Encoding encoding);
 // Returns the options of deliveries to `url`. If `once` is set, the command ends when all records
-// are sent. A delivery then fails at once if the receiver is unreachable, and by default after a
-// minute without an accepted request.
+// are sent. A delivery then fails at once if the receiver is unreachable. After other errors, it
+// retries, by default for a minute, and then fails.
 DeliveryOptions DeliveryOptionsFor(const ConnectionOptions& options, const std::string& url,
                                    bool once);
 

@@ -33,7 +33,8 @@ struct DeliveryOptions {
   Compression compression = Compression::kGzip;
   // Whether to fail, instead of retrying, if the receiver is unreachable (Verdict::kUnreachable).
   bool fails_if_unreachable = false;
-  // Time without an accepted request after which to fail.
+  // Maximum time from the first failed attempt to send a request to its last retry. Afterwards, the
+  // delivery fails.
   absl::Duration give_up = absl::InfiniteDuration();
   absl::Duration first_wait = absl::Seconds(1);  // time before the first retry
   std::uint32_t seed = 1;                        // seed of the random variation of waits
@@ -44,9 +45,10 @@ class Delivery {
  public:
   struct Actions {
     std::function<HttpReply(std::string_view body)> post;
-    // Reads the credentials again before a retry. May fail; the request is retried then, too.
+    // Reads the credentials again before a retry. The request is retried even if this function
+    // fails.
     std::function<absl::Status()> renew;
-    // Waits. Returns false if the process was asked to end.
+    // Waits for this time. Returns false if the process was asked to end.
     std::function<bool(absl::Duration)> wait;
     // Called after each part of a request that needs no more retries. Receives the number of its
     // records, and of the events that they represent (RequestBatch::EventsIn). An error ends the
@@ -85,7 +87,7 @@ class Delivery {
   // a request as too large.
   std::size_t max_bytes_ = std::numeric_limits<std::size_t>::max();
   std::string part_;
-  absl::Duration failing_since_ = absl::InfiniteDuration();  // infinite: the last one succeeded
+  absl::Duration failing_since_ = absl::InfiniteDuration();  // first failed attempt; else infinite
   std::string failure_;                                      // the last reason for a retry
 };
 

@@ -28,7 +28,7 @@ absl::StatusOr<std::string> TracesUrl(std::string_view logs);
 // message has no part of the line, because it may be a secret.
 absl::StatusOr<std::vector<std::string>> ParseHeaders(std::string_view text);
 
-// Reads the headers of the file. Errors name it.
+// Reads the headers from the file at `path`. Errors name the file.
 absl::StatusOr<std::vector<std::string>> ReadHeaders(const std::string& path);
 
 }  // namespace tools::ship

@@ -12,7 +12,7 @@
 namespace tools::ship {
 namespace {
 
-// Returns whether the same request fails again until a file or a certificate changes.
+// Returns whether the same request fails again until the URL, a file or a certificate changes.
 bool IsSetupError(CURLcode code) {
   switch (code) {
     case CURLE_SSL_CACERT_BADFILE:
@@ -119,7 +119,7 @@ HttpReply HttpClient::Post(std::string_view body) {
   curl_.easy_setopt(handle_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
   curl_.easy_setopt(handle_, CURLOPT_POSTFIELDS, body.data());
   const CURLcode code = curl_.easy_perform(handle_);
-  // The body is valid only until the caller continues.
+  // Removes the pointer to the body from curl, because the body is valid only during this call.
   curl_.easy_setopt(handle_, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t{0});
   curl_.easy_setopt(handle_, CURLOPT_POSTFIELDS, "");
   HttpReply reply;

@@ -32,7 +32,8 @@ struct HttpReply {
   std::string body;                                   // its first kMaxBody bytes
   absl::Duration retry_after = absl::ZeroDuration();  // header Retry-After; 0 if there is none
   std::string error;                                  // why no whole answer arrived
-  // Whether the error lasts until the user changes a file or the server a certificate.
+  // Whether the error lasts until the user changes the URL or a file, or the server changes its
+  // certificate.
   bool is_setup_error = false;
 };
 
@@ -40,7 +41,7 @@ struct HttpReply {
 // uses no proxy, even if the environment names one. Not thread-safe.
 class HttpClient {
  public:
-  // Longer bodies of answers are cut off.
+  // Maximum bytes of the body of an answer. The rest of a longer body is discarded.
   static constexpr std::size_t kMaxBody = std::size_t{1} << 20;
 
   // Fails if the headers cannot be read, or libcurl cannot be loaded.
@@ -76,7 +77,8 @@ class HttpClient {
   std::string body_;
   std::size_t header_bytes_ = 0;
   bool is_body_cut_ = false;
-  absl::Duration stop_time_ = absl::InfiniteDuration();  // first time at which a stop was seen
+  // Monotonic time at which OnProgress first noticed a request to end.
+  absl::Duration stop_time_ = absl::InfiniteDuration();
 };
 
 }  // namespace tools::ship

@@ -25,7 +25,8 @@ struct ShippedFile {
   friend bool operator==(const ShippedFile&, const ShippedFile&) = default;
 };
 
-// The last file of a recording that rotates, as its account states it.
+// How far a series of files (NameTime::series) was sent: the end of its last file that was sent, as
+// the account in this file states it.
 struct ShippedSection {
   std::uint64_t number = 0;  // number of the last section in the file
   std::uint64_t events = 0;  // events and losses up to the end of the file
@@ -48,7 +49,7 @@ struct ShipTotals {
   std::uint64_t lost_files = 0;
   std::uint64_t missing_sections = 0;
   std::uint64_t missing_events = 0;
-  std::uint64_t spans = 0;  // accepted
+  std::uint64_t spans = 0;  // spans that were accepted
   std::uint64_t refused_spans = 0;
   friend bool operator==(const ShipTotals&, const ShipTotals&) = default;
 };
@@ -57,15 +58,15 @@ struct Position {
   std::map<std::string, ShippedFile> files;        // by absolute path
   std::map<std::string, ShippedSection> sections;  // by path, with {time} in place of the time
   std::vector<DeletedFile> deleted;
-  ShipTotals totals;  // since the file was created
+  ShipTotals totals;  // since the state file was created
 
-  // Parses the contents of a file. They are untrusted. Fails with DataLoss.
+  // Parses the contents of a file, which are untrusted. Fails with DataLoss if they are not valid.
   static absl::StatusOr<Position> FromText(std::string_view text);
   std::string ToText() const;
 
-  // Removes a file that was deleted before it was sent, and adds it to `deleted`. The events of the
-  // file that were sent count for the series of the file, so that FinishFile does not count them as
-  // missing. `series` is "" if the file has none.
+  // Removes a file that was deleted before all of it was sent, and adds it to `deleted`. Adds the
+  // events of the file that were sent to the entry of `series` in `sections`, so that Shipper does
+  // not count them as missing. `series` is NameTime::series of the file; "" if it has none.
   void Delete(const std::string& path, const std::string& series);
 
   static constexpr std::size_t kMaxDeleted = 1000;

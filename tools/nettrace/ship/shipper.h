@@ -2,8 +2,9 @@
 //
 // The position in a file is the number of its first records that need not be sent again. It is
 // saved after each request that the receiver has answered. After a crash, the file is read from its
-// beginning, and these records are left out. A record is sent twice if its answer was lost. It then
-// has the same uid, because a file yields the same records and uids whenever it is read.
+// beginning, and these records are left out. A record is sent twice if the answer to its request
+// was lost. Both copies have the same uid, because a file yields the same records and uids whenever
+// it is read.
 #ifndef TOOLS_NETTRACE_SHIP_SHIPPER_H_
 #define TOOLS_NETTRACE_SHIP_SHIPPER_H_
 
@@ -29,7 +30,7 @@ struct ShipOptions {
   otlp::Encoding encoding = otlp::Encoding::kProtobuf;
   otlp::RequestLimits limits;
   bool once = false;  // whether to end when no file is left, instead of waiting for new files
-  std::vector<std::string> span_providers;  // whose activities are also sent as spans
+  std::vector<std::string> span_providers;  // providers whose activities are also sent as spans
   std::string metrics;                      // file of metrics; "" means none
 };
 
@@ -41,7 +42,7 @@ struct ShipCounts {
   std::uint64_t lost_files = 0;        // deleted before they were sent
   std::uint64_t damaged_files = 0;     // sent as far as they are readable
   std::uint64_t unreadable = 0;        // files and directories that could not be opened
-  std::uint64_t missing_sections = 0;  // sections that were in no file, by their numbers
+  std::uint64_t missing_sections = 0;  // sections whose numbers were in no file
   std::uint64_t missing_events = 0;    // events of missing sections, as later files state
   std::uint64_t incomplete_spans = 0;  // activities whose start or stop is not in the same file
 };
@@ -49,7 +50,7 @@ struct ShipCounts {
 // Not thread-safe.
 class Shipper {
  public:
-  // A receiver of one signal. `client` must outlive the Shipper.
+  // The receiver of the logs, or that of the spans. `client` must outlive the Shipper.
   struct Destination {
     DeliveryOptions options;
     HttpClient* client = nullptr;
@@ -71,23 +72,25 @@ class Shipper {
   struct FileResult;
   class ShipExporter;
 
-  // Sends all files that there are. Returns whether there was one to send.
+  // Sends all files that the spool lists and that were not sent completely. Returns whether at
+  // least one is now sent completely.
   absl::StatusOr<bool> ShipListed();
-  // Updates the position: adds new files, and removes deleted ones, which it counts if they were
-  // not sent. Saves the position if it has changed.
+  // Adds new files to the position, and removes deleted files from it. Counts the deleted files
+  // that were not sent completely. Saves the position if it has changed.
   absl::Status Compare(const Spool::Listing& listing);
   void ReportProblems(const Spool::Listing& listing);
   absl::Status ShipFile(const SpoolFile& file);
   absl::Status FinishFile(const FileResult& result);
   // Sends a record for each file that was deleted before it was sent.
   absl::Status ShipDeleted();
-  // The number of sections that were in no file, and the number of events in these sections.
+  // The number of sections that were in no file that was sent, and the number of events, including
+  // lost ones, in these sections.
   struct Missing {
     std::uint64_t sections = 0;
     std::uint64_t events = 0;
   };
-  // Returns what is missing between the last file of the series and the file that begins with this
-  // section.
+  // Returns what is missing between the last file of series_ that was sent and the file that begins
+  // with `section`.
   Missing FindMissing(const trace::AccountSummary::Section& section) const;
   // Adds a record of what is missing before the file to the records of the file.
   absl::Status AddMissing(const ShipExporter& file, absl::Time time,
@@ -98,7 +101,8 @@ class Shipper {
   void MakeSpans(otlp::LogRequests* requests);
   absl::Status OnDelivered(std::size_t records, std::uint64_t events);
   absl::Status OnSpansDelivered(std::size_t spans);
-  // Writes the file of metrics, unless it was written in the last second.
+  // Writes the file of metrics. Without `now`, does nothing if the file was written in the last
+  // second.
   void PutMetrics(bool now);
   void ReportOnce(const std::string& message);
 
@@ -110,7 +114,7 @@ class Shipper {
   // The parts of delivered() and delivered_spans() that the totals of the position contain.
   DeliveryCounts saved_;
   DeliveryCounts saved_spans_;
-  absl::Duration last_metrics_ = -absl::InfiniteDuration();  // monotonic time of writing
+  absl::Duration last_metrics_ = -absl::InfiniteDuration();  // monotonic time of the last writing
   ShipCounts counts_;
   // The file that is being sent, and its exporter. Null while records about deleted files are sent.
   ShippedFile* current_ = nullptr;

@@ -29,8 +29,10 @@ std::int64_t ChangeTime(const struct stat& facts);
 
 // The time in a name, in the form that nettraced writes.
 struct NameTime {
-  std::string time;    // "" if the name has none
-  std::string series;  // the path with {time} in place of the time; "" if the name has none
+  std::string time;  // "" if the name has none
+  // The path with {time} in place of the time, equal for all files of a file set. "" if the name
+  // has no time.
+  std::string series;
 };
 NameTime FindNameTime(std::string_view path);
 
@@ -43,12 +45,12 @@ class Spool {
     std::vector<SpoolFile> files;        // the oldest first
     std::vector<absl::Status> problems;  // paths that cannot be read; messages name them
   };
-  // Lists the regular files, and the files in directories whose names end with .nettrace or
-  // .nettrace.zst. nettraced gives such names to complete files.
+  // Lists the paths that are regular files. For each path that is a directory, lists the files in
+  // it whose names end with .nettrace or .nettrace.zst, which nettraced gives to complete files.
   Listing List() const;
 
   // Starts to watch the directories for new files. If that is not possible, Wait does not notice
-  // new files, and lasts until its other conditions end it.
+  // new files, and returns only after `max` or when the process is asked to end.
   void Watch();
   // Waits until a directory changes or the process is asked to end, for at most `max`. Returns at
   // once if a directory has changed since Watch or the last Wait. Watch must have been called.
@@ -56,7 +58,7 @@ class Spool {
 
  private:
   const std::vector<std::string> paths_;
-  base::UniqueFd changes_;  // inotify descriptor; reports changes of the folder
+  base::UniqueFd changes_;  // inotify descriptor; reports changes of the directories
 };
 
 }  // namespace tools::ship

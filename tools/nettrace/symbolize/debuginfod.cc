@@ -29,7 +29,8 @@ struct Debuginfod::Library {
 
 namespace {
 
-// The current request. The function that libdebuginfod calls has no other access to it.
+// The current request. It is a global variable, because libdebuginfod passes no data of the caller
+// to MustStop.
 struct Request {
   absl::Time end;             // time at which MustStop ends the request
   long max_bytes = 0;         // maximum size of the response
@@ -37,17 +38,17 @@ struct Request {
   bool is_too_large = false;  // MustStop has ended the request because of its size
 } request;
 
-// During a request, libdebuginfod calls this function at least about once a second, and stops if it
-// does not return 0. `done` is the number of bytes that a server has sent, or a small number before
-// a server has answered.
+// During a request, libdebuginfod calls this function at least about once a second, and ends the
+// request if the function does not return 0. `done` is the number of bytes that a server has sent,
+// or a small number before a server has answered.
 int MustStop(void* /*client*/, long done, long /*all*/) {
   request.is_overdue = absl::Now() >= request.end;
   request.is_too_large = done > request.max_bytes;
   return request.is_overdue || request.is_too_large ? 1 : 0;
 }
 
-// Returns the number in an environment variable of libdebuginfod; `otherwise` if it has none above
-// 0.
+// Returns the number in an environment variable of libdebuginfod; `otherwise` if the variable has
+// no number above 0.
 std::int64_t NumberFrom(const char* variable, std::int64_t otherwise) {
   const char* const text = std::getenv(variable);
   std::int64_t number = 0;

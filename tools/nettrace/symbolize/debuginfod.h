@@ -17,13 +17,14 @@ namespace tools::symbolize {
 class Debuginfod {
  public:
   // Maximum time of a request, unless the environment variable DEBUGINFOD_TIMEOUT states another
-  // time, and maximum time in which an object makes requests, from its creation on.
+  // time.
   static constexpr absl::Duration kMaxRequest = absl::Seconds(60);
+  // An object makes requests only within this time after its creation.
   static constexpr absl::Duration kMaxTotal = absl::Minutes(5);
   // Number of requests that may time out. After that, the object makes no further requests.
   static constexpr int kMaxOverdue = 2;
-  // Maximum size of a response, in bytes, unless DEBUGINFOD_MAXSIZE has another one. The size is
-  // checked once a second, so more bytes may arrive.
+  // Maximum size of a response, in bytes, unless the environment variable DEBUGINFOD_MAXSIZE states
+  // another size. The size is checked once a second, so more bytes may arrive.
   static constexpr std::int64_t kMaxBytes = std::int64_t{4} << 30;
 
   // Loads the library. Fails if it is not installed, or if the user has named no server.
@@ -33,8 +34,9 @@ class Debuginfod {
   Debuginfod& operator=(const Debuginfod&) = delete;
 
   // Returns the debug information with this build id (bytes, not digits). Fails with NotFound,
-  // without a message, if no server has it or it has no complete table of symbols. Other errors say
-  // what the server did wrong and what to do; "the server" is not part of the message.
+  // without a message, if no server has this debug information, or if it has no complete table of
+  // symbols. Other errors say what the server did wrong and what to do. Their messages have no
+  // subject: the caller puts "the debuginfod server" before them.
   absl::StatusOr<elf::ElfFile> Find(const std::string& build_id);
 
  private:
@@ -47,7 +49,7 @@ class Debuginfod {
   const absl::Duration max_request_;
   const std::int64_t max_bytes_;
   int overdue_ = 0;       // number of requests that timed out
-  const absl::Time end_;  // end of the time for all requests
+  const absl::Time end_;  // time after which no request is made
 };
 
 }  // namespace tools::symbolize

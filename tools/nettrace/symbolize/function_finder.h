@@ -1,14 +1,14 @@
 // Finds the functions at the addresses of stacks, in ELF files, in debug information and in perf
 // maps.
 //
-// The file at the path of a mapping may not be the one that was mapped: it may have been replaced,
-// or the process may have had other files below its root. A user could direct the path to a file
-// that only root may read, and learn the names of its functions from a trace that root symbolizes.
-// Therefore, a file is used only if it has the build id of the mapping. If the build id of the
-// mapping is not known, the file must not have changed since it was mapped, and the process must
-// not have mapped another file. In addition, one of these conditions must hold: the process still
-// has the file mapped; every user may read the file; or the user of this process owns it and is not
-// root.
+// The file at the path of a mapping may not be the file that was mapped: that file may have been
+// replaced, or the process may have had another root directory. A user could direct the path to a
+// file that only root may read, and learn the names of its functions from a trace that root
+// symbolizes. Therefore, the file at the path is used only if it has the build id of the mapping.
+// If the build id of the mapping is not known, the file must not have changed since it was mapped,
+// and the process must not have mapped another file. In addition, one of these conditions must
+// hold: the process still has the file mapped; every user may read the file; or the effective user
+// of this program owns the file and is not root.
 #ifndef TOOLS_NETTRACE_SYMBOLIZE_FUNCTION_FINDER_H_
 #define TOOLS_NETTRACE_SYMBOLIZE_FUNCTION_FINDER_H_
 
@@ -59,15 +59,15 @@ struct ElfDescription {
   std::uint64_t address = 0;  // address, as in symbols, of the mapping's first byte
   std::uint64_t offset = 0;   // offset of this byte in the file
 };
-// By id of the event that describes the file of a mapping.
+// Descriptions by the id of the event that describes the file of a mapping.
 using ElfDescriptions = absl::flat_hash_map<std::uint64_t, ElfDescription>;
 
 // Finds the functions of mappings, and states for each file how many were found. Not thread-safe.
 class FunctionFinder {
  public:
   // `folders` contain debug information or copies of files, and are searched first. `debuginfod` is
-  // asked last; null: no servers are asked. Unless `prompt_files` is null, files are not read whose
-  // paths lead to a file system that may wait for a user's process. `prompt_files` must outlive
+  // asked last; null: no servers are asked. If `prompt_files` is not null, a file is skipped if its
+  // path leads to a file system that may wait for a user's process. `prompt_files` must outlive
   // this object.
   FunctionFinder(Machine machine, std::vector<std::string> folders,
                  std::unique_ptr<Debuginfod> debuginfod = nullptr,
@@ -110,9 +110,9 @@ class FunctionFinder {
   std::optional<elf::ElfFile> OpenVdsoOf(const HitMapping& mapping, ModuleResult* result) const;
   // Returns why the file may not be used for the mapping; empty if it may.
   std::string WhyRefused(const elf::ElfFile& file, const HitMapping& mapping) const;
-  // Adds the functions in `found` to their mappings. `addresses` are the addresses in the file that
-  // `found` has the functions of, sorted. `address_of` converts an address of a mapping to an
-  // address in the file.
+  // Adds the functions in `found` to their mappings. `found` is the result of the search for
+  // `addresses`, which are sorted addresses in the file. `address_of` converts an address of a
+  // mapping to an address in the file.
   template <typename AddressOf>
   void Add(const Group& group, std::span<const std::uint64_t> addresses,
            const elf::Functions& found, const AddressOf& address_of, ModuleResult* result);
@@ -122,8 +122,9 @@ class FunctionFinder {
   const elf::DebugFiles debug_files_;
   const std::unique_ptr<Debuginfod> debuginfod_;
   FunctionsByMapping functions_;
-  // By id of the event that describes the file. There is no value for an event of several mappings
-  // that begin at different places of the file.
+  // Descriptions by the id of the event that describes the file. The value is nullopt if mappings
+  // with the same event begin at different addresses of the file, because a description has only
+  // one address.
   absl::flat_hash_map<std::uint64_t, std::optional<ElfDescription>> descriptions_;
   std::vector<ModuleResult> modules_;
 };

@@ -27,7 +27,7 @@ namespace {
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kChunk = std::size_t{64} << 10;
 // Maximum number of pairs of a function and an address in it. Only functions that overlap many
-// times reach it.
+// times reach this limit.
 constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 26;
 
 // Takes hexadecimal digits and the space after them from `*line`.
@@ -102,7 +102,7 @@ namespace {
 
 constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
-// Opens a file for reading that is open with O_PATH.
+// Opens the file of `place`, a descriptor that was opened with O_PATH, for reading.
 base::UniqueFd Reopen(const base::UniqueFd& place) {
   return base::UniqueFd(open(absl::StrCat("/proc/self/fd/", place.get()).c_str(), kReadFlags));
 }
@@ -112,13 +112,15 @@ base::UniqueFd OpenRootOf(std::uint64_t pid) {
       open(absl::StrCat("/proc/", pid, "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-// Returns whether a file of the process may be accessed; without `prompt_files`, all may be.
+// Returns whether a file of the process may be accessed. If `prompt_files` is null, every file may
+// be accessed.
 bool MayAccess(const base::UniqueFd& file, std::uint64_t pid, base::PromptFiles* prompt_files) {
   return prompt_files == nullptr ||
          prompt_files->IsPrompt(file.get(), static_cast<std::uint32_t>(pid));
 }
 
-// Reads an open perf map. Root may read the perf maps of `owner`, or of all users without `owner`.
+// Reads an open perf map. If `owner` has a value, the file must belong to this user. Unless root
+// runs this program, the file must belong to root or to the effective user of this program.
 absl::StatusOr<elf::Functions> ReadOpenPerfMap(const base::UniqueFd& fd, std::optional<uid_t> owner,
                                                std::span<const std::uint64_t> addresses) {
   struct stat facts = {};

@@ -41,7 +41,7 @@ class PerfMapLookup {
   void AddLine();
 
   std::span<const std::uint64_t> addresses_;
-  std::vector<std::shared_ptr<const elf::Function>> found_;  // by address; null: none
+  std::vector<std::shared_ptr<const elf::Function>> found_;  // by index in addresses_; null: none
   std::string line_;                                         // the current line, up to kMaxLine
   std::uint64_t steps_ = 0;
   std::size_t name_bytes_ = 0;
@@ -50,15 +50,16 @@ class PerfMapLookup {
 
 // Reads the functions at `addresses` from the perf map at `path`, at most its first GiB. Fails if
 // it is not a regular file, has several hard links, or belongs to a user other than root and the
-// user of this process. Root may read the perf maps of all users. Unless `prompt_files` is null,
-// fails with FailedPrecondition if the path leads to a file system that may wait for a user's
-// process. Errors do not contain the path.
+// effective user of this program. Root may read the perf maps of all users. If `prompt_files` is
+// not null, also fails, with FailedPrecondition, if the path leads to a file system that may wait
+// for a user's process. Errors do not contain the path.
 absl::StatusOr<elf::Functions> ReadPerfMap(const std::string& path,
                                            std::span<const std::uint64_t> addresses,
                                            base::PromptFiles* prompt_files = nullptr);
 
-// A process that runs in a container: its root directory differs from that of this process, or its
-// process id in its own pid namespace differs from its id in the namespace of this process.
+// A process that runs in a container: its root directory or mount namespace differs from that of
+// this program, or its process id in its own pid namespace differs from its id in the namespace of
+// this program.
 struct ContainedProcess {
   std::uint64_t pid = 0;
   std::uint64_t own_pid = 0;  // the id in its own namespace
@@ -66,9 +67,9 @@ struct ContainedProcess {
   std::string perf_map;       // path, for messages
 };
 // Returns the process if it runs in a container and started no later than `last_use`. A process
-// that started later is not the recorded process: the kernel has used the process id again. Unless
-// `prompt_files` is null, a root that may wait for a user's process counts as another root, and is
-// not accessed.
+// that started later is not the recorded process: the kernel has used the process id again. If
+// `prompt_files` is not null, a root directory that may wait for a user's process counts as a
+// different root, and is not accessed.
 std::optional<ContainedProcess> FindContainedProcess(std::uint64_t pid, absl::Time last_use,
                                                      base::PromptFiles* prompt_files = nullptr);
 // Reads tmp/perf-OWN_PID.map below the root of the process. In addition to the conditions of

@@ -20,10 +20,10 @@ struct Options {
   std::string command;  // the subcommand, for the line of progress
   std::string input;    // "-" is standard input
   std::string output;   // may be the same as the input
-  // Mode of the output. Without a value, it is that of the input.
+  // Mode of the output. Without a value, the output gets the mode of the input.
   std::optional<mode_t> mode;
   std::vector<std::string> debug_folders;
-  bool debuginfod = false;  // ask debuginfod servers for debug information that is not found here
+  bool debuginfod = false;  // ask debuginfod servers for debug information not on this machine
   // Do not read files whose file systems may wait for a user's process (base::PromptFiles).
   bool has_prompt_files_only = false;
 };

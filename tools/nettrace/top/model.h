@@ -35,8 +35,8 @@ inline constexpr std::array kViews = {View::kProvider, View::kEvent, View::kProc
 inline constexpr std::size_t kSingleViews = 6;
 
 struct ModelOptions {
-  // Maximum number of rows of each view. When a further row is needed, those with the fewest events
-  // are merged into `others`.
+  // Maximum number of rows of each view. When a further row is needed, the quarter of the rows that
+  // has the fewest events is merged into `others`.
   std::size_t max_rows = 2000;
   // Whether the last events of each row are kept, as text.
   bool keeps_events = false;
@@ -144,9 +144,9 @@ class Model {
   void BeIdle();
 
   Snapshot TakeSnapshot() const;
-  // Returns the last events of a row, as `nettrace dump` shows them, in order of time, without most
-  // events of the current interval. Returns none if the row does not exist or was merged into
-  // `others`. Control characters are escaped.
+  // Returns the last events of a row, as `nettrace dump` shows them, in order of time. Events of
+  // the current interval are missing, except those with large payloads (see KeptEvent). Returns
+  // none if the row does not exist or was merged into `others`. Control characters are escaped.
   std::vector<std::string> LastEvents(View view, const std::string& key) const;
   // Returns the time over which the current rates were computed.
   absl::Duration period() const { return period_; }
@@ -254,7 +254,7 @@ class Model {
   Counts total_;
   RecentDurations::Budget budget_;
   std::optional<StepNumber> forgotten_at_;  // step of the last ForgetOldDurations
-  absl::Time now_ = absl::InfinitePast();   // latest time of the stream; the minutes end with it
+  absl::Time now_ = absl::InfinitePast();   // latest time of the stream; the last minute ends then
   std::uint64_t recent_bytes_ = 0;
   double byte_rate_ = 0;
   std::optional<absl::Time> first_;

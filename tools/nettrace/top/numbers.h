@@ -79,10 +79,10 @@ inline constexpr std::uint64_t kLeastForMark = 20;  // durations in each of the 
 // Returns the P99 of the last minute divided by the P99 of the minute before. Returns nullopt if
 // the last minute has no durations, or if the P99 of the minute before is 0.
 std::optional<double> P99Ratio(const RowNumbers& numbers);
-// Returns whether both minutes have at least kLeastForMark durations, so that their ratio is more
-// than chance.
+// Returns whether both minutes have at least kLeastForMark durations, so that their ratio is
+// unlikely to be chance.
 bool HasEnoughForMark(const RowNumbers& numbers);
-// Returns whether the ratio has a mark: there are enough durations, and it is at least
+// Returns whether the ratio has a mark: HasEnoughForMark is true, and the ratio is at least
 // kMarkedRatio.
 bool IsMarked(const RowNumbers& numbers);
 

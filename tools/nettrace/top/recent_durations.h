@@ -25,8 +25,8 @@ struct Minutes {
   trace::DurationHistogram before;
 };
 
-// Counts durations by steps and buckets of DurationHistogram. Holds only steps and buckets with
-// durations, and at most 24 steps.
+// Counts durations by step of time (StepNumber) and by bucket of DurationHistogram. Holds only
+// steps and buckets that have durations, and at most 24 steps, which are two minutes.
 class RecentDurations {
  public:
   // The memory of several objects. When `used` has reached kMaxEntries, the owner of the budget
@@ -38,9 +38,9 @@ class RecentDurations {
     std::size_t used = 0;  // entries at the last count, and entries added since then
   };
 
-  // Adds the duration of an activity that stopped within `step`. Ignores it if `step` is over two
-  // minutes before the latest step. If the budget is used up, counts it as the duration of the same
-  // step that is closest to it.
+  // Adds the duration of an activity that stopped within `step`. Ignores it if `step` is two
+  // minutes or more before the latest step. If the budget is used up, counts the closest duration
+  // of the same step once more instead.
   void Add(StepNumber step, std::uint64_t nanoseconds, Budget* budget);
   void Merge(const RecentDurations& other, Budget* budget);
   // Removes the durations that are not in the two minutes that end with `now`.

@@ -74,7 +74,7 @@ class Run {
         files_(options.paths),
         feed_(ModelOptionsOf(options, is_screen), options.filter) {}
 
-  // Starts reading. Prints errors, and returns the exit code if it fails.
+  // Starts to read the source. If this fails, prints the error and returns the exit code.
   std::optional<int> Start() {
     absl::StatusOr<UniqueFd> input = UniqueFd();
     if (options_.is_live()) {
@@ -89,8 +89,8 @@ class Run {
     return std::nullopt;
   }
 
-  // Opens the file, or starts to merge the files. Prints errors, and returns the exit code if it
-  // fails.
+  // Opens the file, or starts to merge the files. If this fails, prints the error and returns the
+  // exit code.
   std::optional<int> OpenFiles(UniqueFd* input) {
     if (!files_.is_one()) {
       if (options_.follow) {

@@ -32,7 +32,7 @@ struct RunOptions {
   Column column = Column::kRate;
   bool reverse = false;
   absl::Duration interval = absl::Seconds(1);
-  std::optional<absl::Duration> run_for;  // none: until the stream ends
+  std::optional<absl::Duration> run_for;  // time to read; none: until the stream ends
   std::size_t max_rows = ModelOptions().max_rows;
   trace::EventFilter filter;
 

@@ -50,8 +50,8 @@ class Screen {
   void Update(Snapshot snapshot, std::string state);
   bool is_paused() const { return is_paused_; }
 
-  // Returns one line for each row of the screen, each as wide as the screen. Lines have colors,
-  // which the terminal may leave out.
+  // Returns one line for each row of the screen, each as wide as the screen. Lines have colors; a
+  // Terminal without colors leaves them out.
   std::vector<Line> Lines(const ScreenSize& size);
 
  private:

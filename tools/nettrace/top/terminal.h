@@ -1,5 +1,5 @@
-// The terminal of `nettrace top`. It is in full-screen mode while the object lives. The previous
-// state is restored at the end, and while the process is stopped.
+// The terminal of `nettrace top`. It is in full-screen mode while a Terminal exists. The destructor
+// restores the previous state, which is also restored while the process is stopped.
 #ifndef TOOLS_NETTRACE_TOP_TERMINAL_H_
 #define TOOLS_NETTRACE_TOP_TERMINAL_H_
 

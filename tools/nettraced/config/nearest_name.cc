@@ -33,7 +33,7 @@ std::size_t Distance(std::string_view a, std::string_view b) {
 std::string Nearest(std::string_view text, const std::vector<std::string>& names) {
   constexpr std::size_t kLongest = 64;
   std::string nearest;
-  // Accepts a distance of at most two fifths of the letters of `text`, or of 1 if `text` has less
+  // Accepts a distance of at most two fifths of the letters of `text`, or of 1 if `text` has fewer
   // than five letters.
   std::size_t least = std::max<std::size_t>(text.size() * 2 / 5, 1) + 1;
   if (text.size() > kLongest) return nearest;

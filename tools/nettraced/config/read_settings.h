@@ -40,9 +40,8 @@ absl::StatusOr<DaemonSettings> ReadSettings(
 // InvalidArgument if the text is wrong.
 absl::StatusOr<DaemonSettings> ParseSettings(std::string_view text, const std::string& name);
 
-// Reads the sessions of a text, which must have at least one and no options of the daemon. Fails
-// with InvalidArgument otherwise, and if the text is wrong. `state_directory` is the daemon's; ""
-// stands for the default.
+// Reads the sessions of a text. Fails with InvalidArgument if the text is wrong, has no session, or
+// sets options of the daemon. `state_directory` is the daemon's; "" stands for the default.
 absl::StatusOr<std::vector<SessionSettings>> ParseSessions(std::string_view text,
                                                            const std::string& name,
                                                            const std::string& state_directory = "");

@@ -14,13 +14,14 @@
 
 namespace nettraced {
 
-// Returns the selected processes and cgroups. If a cgroup does not exist, the session waits for it
-// and follows it.
+// Returns the selected processes and cgroup. The session waits for the cgroup if it does not exist,
+// and follows it when it is created again.
 collector::TargetSelection ToTargetSelection(const TargetSettings& target);
 
-// Returns the selectors. If the settings name a command, filters pass only events of threads with
-// that name. The kernel compares the name when the event occurs, also for user_events. Fails like
-// CommandFilter.
+// Returns the selectors. If the settings name a command, each selector has a filter that passes
+// only events of threads with that name. The kernel compares the name when the event occurs. For
+// events that services pass through rings in user space, the collector compares it when it reads
+// them. Fails like CommandFilter (below).
 absl::StatusOr<std::vector<collector::Selector>> MakeSelectors(const SessionSettings& settings);
 
 // Parses SessionSettings::dotnet, and returns the .NET providers. The settings must be valid.
@@ -37,9 +38,9 @@ struct CaptureNeeds {
 };
 // Returns what a separate capture for the session must provide.
 CaptureNeeds MakeCaptureNeeds(const SessionSettings& settings);
-// Returns whether the session has samples or selectors with stacks. Its capture then tracks code
-// and stores more bytes for each event. Sessions without stacks therefore do not share this
-// capture.
+// Returns whether the session has samples or selectors with stacks. Its capture then tracks the
+// code that processes map, and stores more bytes for each event. Sessions without stacks therefore
+// do not share this capture.
 bool NeedsStacks(const SessionSettings& settings);
 // Returns whether the session needs a separate capture, because of a target, a filter, stacks or
 // samples. All other sessions share one capture.

@@ -73,7 +73,7 @@ struct SessionSettings {
   TargetSettings target;
   absl::Duration interval = absl::Seconds(1);  // time between sequence points
   // Bytes of each CPU's ring, a power of two. Sessions without a target, filters, stacks and
-  // samples share rings. The largest ring_size of these sessions applies.
+  // samples share rings. These rings have the largest ring_size of all sessions in the settings.
   std::size_t ring_size = std::size_t{1} << 20;
   // Limit of the queue between the rings and the output, in bytes.
   std::size_t queue_bytes = std::size_t{16} << 20;
@@ -110,8 +110,8 @@ inline constexpr char kSharesFilesRemedy[] =
 // Settings of the socket for services with rings in user space.
 struct RingsSettings {
   enum class Accept : std::uint8_t {
-    // Services can connect only if they use rings: the kernel has no user_events, or the
-    // environment has EVENTHEADER_TRANSPORT=ring.
+    // The daemon opens the socket only if the kernel has no user_events, tracefs is not mounted, or
+    // the daemon's variable EVENTHEADER_TRANSPORT is ring or ring-inline.
     kAuto,
     kAlways,
     kNever,

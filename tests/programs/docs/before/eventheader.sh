@@ -22,7 +22,7 @@ run_a_unit() {
   done
 }
 
-# Processes that an example has left running.
+# Ends processes that the previous example has left running.
 mapfile -t left < <(jobs -p)
 if [ "$PLACE" = vm ] && [ "${#left[@]}" -gt 0 ]; then
   kill "${left[@]}"

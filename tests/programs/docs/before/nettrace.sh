@@ -18,7 +18,7 @@ TmFtZRMXDAAKTWV0YWRhdGFJZBUAABAAAgRTaG9wAQRTYWxlAAAAAA8AAAYNAAEBBHNob3ACkiEDkiEc
 AAEUAAAAAAAD8AAAIUAAEAAQAAAAAAAAACAAAAAAAAAJ8BAAEAAQABABcBgKCAAv+/gAKAIAkAL2Jpbi9zaG9wAJ8CAAEAAQEBAAAAAAAA
 BASE64
 fi
-# An export does not write into an existing folder; other examples read the folder.
+# Examples of ship need a receiver. An export does not write into an existing folder; an import reads that folder.
 case $NEXT in
   "nettrace ship"* | *:4318*)
     printf 'Authorization: Bearer TOKEN\n' >headers
@@ -61,7 +61,7 @@ if [ "$PLACE" = vm ]; then
     rm /etc/nettraced/examples.toml
   }
   [ -e Makefile ] || prepare_vm
-  # The examples stop and start web.
+  # Some examples stop or start the session web, so each example gets it in the state that it needs.
   case $NEXT in
     "nettrace ctl start web") nettrace ctl stop web ;;
     *" web"*) nettrace ctl start web || true ;;

@@ -70,8 +70,8 @@ TEST(BesideLinuxTracepoints, Cxx17) {
 }
 
 TEST(BesideLinuxTracepoints, C) {
-  // The sets of the C API use only the kernel's transport. Without user_events they are not
-  // registered.
+  // The sets of the C API use only user_events. Without user_events, they are not registered, and
+  // eh_write returns EBADF.
   eh_provider* const provider = eh_provider_create("Test_BesideInC", nullptr);
   eh_event_set* const set = eh_event_set_create(provider, EH_LEVEL_ERROR, 1);
   eventheader theirs{};

@@ -1,4 +1,4 @@
-/* This library's header first, then LinuxTracepoints'. */
+/* The header of LinuxTracepoints first, then those of this library, in C. */
 #include <eventheader/eventheader.h>
 #include <eventheader/eventheader_c.h>
 #include <eventheader/macros_c.h>

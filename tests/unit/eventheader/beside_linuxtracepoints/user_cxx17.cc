@@ -1,4 +1,4 @@
-// LinuxTracepoints' header first, then this library's.
+// Includes the header of LinuxTracepoints before that of this library, in C++17.
 #include <eventheader/eventheader.h>
 #include <eventheader/macros.h>
 

@@ -15,7 +15,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Used by the failure function, which has no arguments.
+// The lines for the failure function. It has no arguments, so this variable is global.
 testing::WrittenLines* written_in_child = nullptr;
 
 // glog declares the type of the function by this attribute.
@@ -30,7 +30,7 @@ class GlogSinkTest : public ::testing::Test {
  protected:
   GlogSinkTest() {
     if (!google::IsGoogleLoggingInitialized()) google::InitGoogleLogging("test_glog");
-    // glog writes no files, and nothing to standard error.
+    // Keeps glog from writing files, and to standard error.
     for (int severity = 0; severity < google::NUM_SEVERITIES; ++severity) {
       google::SetLogDestination(severity, "");
     }

@@ -63,7 +63,7 @@ TEST_F(LogSetsTest, AddsFieldsOnlyOfEnabledLines) {
 
 TEST_F(LogSetsTest, CutsLongTextsAtACharacter) {
   const std::string place(1000, 'p');
-  // The limit is within the last ü.
+  // The limit is between the two bytes of the ü.
   const std::string message = std::string(kMaxMessage - 1, 'm') + "ü";
   EXPECT_EQ(sets_.Write({.message = message, .logger = place, .file = place, .function = place}),
             WriteResult::kWritten);

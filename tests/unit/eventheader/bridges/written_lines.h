@@ -15,8 +15,7 @@
 
 namespace eh::testing {
 
-// Replaces the transport of a bridge from construction to destruction, which must be before that of
-// the bridge.
+// Replaces the transport of a bridge until it is destroyed. Must be destroyed before the bridge.
 class WrittenLines {
  public:
   explicit WrittenLines(LogSets& sets) : sets_(sets) { sets_.provider().SetTransport(&transport_); }

@@ -1,7 +1,7 @@
-// Uses that must not compile, and some that must. Without any macro defined, the file compiles.
-// With one of the macros below, it must not compile, and the compiler's messages must contain the
-// text after "expect:", by which a person finds the mistake. check.py compiles it once for each
-// macro.
+// Uses of the C++ API that must not compile, and some that must. Without any macro defined, the
+// file compiles. With one of the macros below, it must not compile, and the compiler's messages
+// must contain the text after "expect:", which explains the mistake. check.py compiles the file
+// once for each macro.
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -126,7 +126,7 @@ constexpr Event<provider, "E", Traits{}, Field<"f", Copied>> fields;
 // expect: a field of type std::atomic contains a number, an enum or a bool
 constexpr Event<provider, "E", Traits{}, Field<"f", std::atomic<const char*>>> fields;
 #elif defined(TRUNCATED_TO_NOTHING)
-// expect: a text is truncated to at least 1 byte
+// expect: Truncate must keep at least 1 byte of a text
 constexpr Event<provider, "E", Traits{}, Field<"f", Truncate<0>>> fields;
 #elif defined(FIELD_OF_LONG_DOUBLE)
 // expect: the type of this field is not supported
@@ -135,7 +135,7 @@ constexpr Event<provider, "E", Traits{}, Field<"f", long double>> fields;
 // expect: time point of the system clock
 constexpr Event<provider, "E", Traits{}, Field<"f", std::chrono::steady_clock::time_point>> fields;
 #elif defined(FIELD_OF_A_REFERENCE)
-// expect: no reference to one
+// expect: of these, but no reference
 constexpr Event<provider, "E", Traits{}, Field<"f", int&>> fields;
 #elif defined(OPTIONAL_ARRAY)
 // expect: optional values cannot themselves be arrays

@@ -26,7 +26,7 @@ struct Described {
   int x;
 };
 
-// Structs with names of namespace eh.
+// Structs with the same names as types of namespace eh.
 struct Level {
   int x;
 };

@@ -48,7 +48,9 @@ class GoldenBytes : public ::testing::Test {
   GoldenBytes() { golden_provider.SetTransport(&transport_); }
   ~GoldenBytes() override { golden_provider.SetTransport(nullptr); }
 
-  // Writes the event in every way: static, dynamic, raw and both C forms.
+  // Writes the event in every way: static, dynamic, raw and both C forms. T cannot be a struct,
+  // whose bytes also have the definitions of its members: test_golden_counted.cc tests structs with
+  // the functions below.
   template <Format kFormat, typename T>
   void Row(const T& first, const T& second, const Golden& golden) {
     const Encoding encoding = internal::Coder<T>::kEncoding;
@@ -63,8 +65,7 @@ class GoldenBytes : public ::testing::Test {
   // others.
   void ExpectWholeMatrixOf(Encoding encoding) const;
 
-  // Not for structs, whose bytes also have the definitions of their members:
-  // test_golden_counted.cc tests them.
+  // Expects these bytes of a static and of a dynamic event with the field.
   template <Format kFormat, typename T>
   void Typed(const T& value, const std::string& bytes) {
     static constexpr Event<golden_provider, "E", Traits{}, typename FieldOf<T, kFormat>::Type>

@@ -1,5 +1,5 @@
-// Golden bytes of structs, and of the encodings that count bytes. With a format of fixed size,
-// these encodings hold nullable values (second value: null).
+// Golden bytes of structs, and of the encodings that count bytes. With a format that needs a
+// fixed size, such as float, these encodings hold a value or null; the second value is null then.
 #include <optional>
 #include <span>
 
@@ -158,8 +158,8 @@ TEST_F(GoldenBytes, BinaryLength16Char8) {
   ExpectWholeMatrixOf(Encoding::kBinaryLength16Char8);
 }
 
-// The definitions of its members follow a struct's definition; its payload is the payload of its
-// members.
+// The definition of a struct is followed by those of its members. The payload of a struct is the
+// payload of its members.
 TEST_F(GoldenBytes, Struct) {
   const Golden golden = {
       "81 02  6e00 83 02  7300 0a | feff 0200 6162",

@@ -9,7 +9,7 @@ namespace {
 
 using enum Format;
 
-// The bytes in the order of the event.
+// The IPv6 address ::1, in the byte order of the event.
 constexpr std::array<std::uint8_t, 16> kLoopback = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 using Default128 = Formatted<std::array<std::uint8_t, 16>, kDefault>;
 using Bytes128 = Formatted<std::array<std::uint8_t, 16>, kHexBytes>;

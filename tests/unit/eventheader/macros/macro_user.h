@@ -16,7 +16,7 @@
 #include "eventheader/formatted.h"
 #include "eventheader/macros.h"
 
-// Defined in a header, so both languages share one provider.
+// Defined in a header, so that the sources in C++17 and in C++20 share one provider.
 EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(macro_provider, "Test_Macros", "mygroup");
 
 enum class MacroColour : std::int16_t { kRed = -3 };
@@ -54,7 +54,7 @@ void WriteFormatsOf(const CValues& v);
 void WriteRanges(const CValues& v);
 void WriteStructs(const CValues& v);
 bool Enabled();
-// Types that C does not have.
+// Writes fields of types that C does not have.
 void WriteDescribed(const MacroPoint& point, const std::vector<MacroLine>& lines);
 void WriteAddresses(const in_addr& ip4, const in6_addr& ip6, const eh::ActivityId& uuid,
                     std::chrono::system_clock::time_point time);

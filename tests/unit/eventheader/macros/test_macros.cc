@@ -29,7 +29,7 @@ class MacrosTest : public ::testing::Test {
     c_provider_.SetTransport(nullptr);
   }
 
-  // Compares all events since the last call: tracepoint and bytes.
+  // Expects `number` events since the last call, all with the same tracepoint and bytes.
   void ExpectAlike(std::size_t number) {
     const auto records = transport_.Take();
     ASSERT_EQ(records.size(), number);

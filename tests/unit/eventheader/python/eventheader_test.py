@@ -95,7 +95,8 @@ class AnywhereTest(unittest.TestCase):
         self.assertEqual(self.provider.counters, (0, 0, 0, 0, 0))
 
     def test_disabled_event_does_no_system_call(self):
-        # Without the library's helper thread, the kernel ends the process when it kills its only thread.
+        # A forbidden system call makes the kernel kill the calling thread. The process ends with that thread only if it
+        # has no other, so the library must not start its helper thread.
         done = subprocess.run([sys.executable, SERVICE, "disabled"], env={**os.environ, "EVENTHEADER_THREAD": "0"},
                               capture_output=True, timeout=60, check=False)
         if done.returncode == script.EXIT_SKIPPED:
@@ -198,7 +199,7 @@ class RecordedTest(unittest.TestCase):
         self.assertEqual(payloads[0], service.expected(service.TYPES))
         self.assertEqual(payloads[1], service.expected(service.ODD) | service.RENAMED)
         self.assertEqual(payloads[2:], [{}, {"last": 1}])
-        # One event has too many fields. The others are too large.
+        # One of the refused events has too many fields. The others are too large.
         self.assertEqual(counters, (4, len(service.REFUSED) + 1, 1, 0, 0))
 
     def test_lines_of_each_level_arrive(self):

@@ -14,7 +14,8 @@ constexpr eh::Event<plugin_provider, "Texts", eh::Traits{.keyword = 1},
                     eh::Field<"thread", std::uint32_t>, eh::Field<"first", std::string_view>,
                     eh::Field<"number", std::uint64_t>, eh::Field<"second", std::string_view>>
     texts;
-// The head has one byte more than a multiple of EH_HEAD_STEP, so the library copies 31 more.
+// The head (header, extension and metadata) is one byte longer than a multiple of EH_HEAD_STEP. The
+// library copies whole steps, so it also copies the 31 bytes after the head.
 constexpr eh::Event<plugin_provider, "AnEventWithoutFields", eh::Traits{.keyword = 1}> nothing;
 static_assert((sizeof(eh::wire::Header) + sizeof(eh::wire::ExtensionHeader) +
                sizeof("AnEventWithoutFields")) %
@@ -29,7 +30,7 @@ extern "C" [[gnu::visibility("default")]] int WriteFromPlugin() {
   return called.Write(1) == eh::WriteResult::kWritten ? 1 : 0;
 }
 
-// Writes an event with the text twice. Returns 1 if the event was written, else 0.
+// Writes one event in which two fields have this text. Returns 1 if the event was written, else 0.
 extern "C" [[gnu::visibility("default")]] int WriteTextsFromPlugin(std::uint32_t thread,
                                                                    std::uint64_t number,
                                                                    const char* text,

@@ -1,6 +1,6 @@
-// Every event that a service writes to its rings arrives once, or is counted as lost: at full
-// speed, when the service is killed, and when collectors end. Runs with shared memory, and with
-// events that are sent over the socket.
+// Tests that every event that a service writes to its rings arrives once, or is counted as lost: at
+// full speed, when the service is killed, and when collectors end. The tests run with shared
+// memory, and with events that are sent over the socket.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -25,8 +25,8 @@ using tests::TemporaryFolder;
 
 constexpr int kThreads = 4;
 
-// Writes events with their numbers to a set until `most` were tried. Stores in `tried` the number
-// of calls that have returned.
+// Tries to write `most` numbered events to a set. Stores in `tried` the number of calls that have
+// returned.
 void WriteNumbers(const eh::EventSet& set, std::uint64_t thread, std::uint64_t most,
                   std::atomic<std::uint64_t>& tried, std::atomic<std::uint64_t>* accepted) {
   eh::DynamicEvent event;
@@ -44,12 +44,13 @@ void WriteNumbers(const eh::EventSet& set, std::uint64_t thread, std::uint64_t m
   }
 }
 
-// Waits until the collector has accepted the region, so that all of its chunks can be used.
+// Waits until the collector has accepted the service's rings. Before that, the service can use only
+// a part of their memory, and would lose more events.
 void WaitForWelcome() {
   while (eh::DescribeTransport(nullptr, 0) != eh::TransportState::kRingConnected) usleep(100);
 }
 
-// The service: waits until its set is enabled, then writes in four threads.
+// Runs the service: waits until its set is enabled, and then writes in four threads.
 int RunNumbers(std::uint64_t most, const SharedMemory& shared) {
   eh::DynamicProvider provider("Ring_Exact");
   const eh::EventSet set(provider, eh::Level::kInformation, 1);
@@ -73,7 +74,8 @@ struct Number {
 };
 // Returns the first two fields, and checks the size of the text.
 Number NumberIn(const RingClient::Event& event) {
-  // header 8, extension 4, metadata: "Number" "thread" 3 "number" 3 "text" 1
+  // The event has a header of 8 bytes, an extension header of 4 bytes, and the metadata: the names
+  // "Number", "thread", "number" and "text", with types after the last three.
   const std::size_t metadata =
       static_cast<std::size_t>(event.bytes[8]) | static_cast<std::size_t>(event.bytes[9]) << 8;
   Number number{};
@@ -127,8 +129,8 @@ class RingExactTest : public ::testing::TestWithParam<const char*> {
   }
   static bool IsInline() { return std::string_view(GetParam()) == "ring-inline"; }
 
-  // Runs the service at full speed. Does not take one of `leaves_one_of` events at once, unless
-  // that is 0. Returns the events lost.
+  // Runs the service at full speed. If `leaves_one_of` is not 0, the collector leaves one of
+  // `leaves_one_of` events in the region for a later reading. Returns the number of lost events.
   std::uint64_t RunAtFullSpeed(const char* size, std::uint64_t most, std::uint64_t chunks,
                                std::uint64_t leaves_one_of = 0) {
     setenv("EVENTHEADER_RING_SIZE", size, 1);
@@ -148,7 +150,7 @@ class RingExactTest : public ::testing::TestWithParam<const char*> {
       if (HasFailure()) return 0;
     }
     EXPECT_EQ(client->inline_reason.empty(), !IsInline());
-    // The answer follows the last events.
+    // Flush waits for an answer of the service, which arrives after its last events.
     client->Flush();
     client->Drain();
     checker.Check(client.get());
@@ -157,14 +159,14 @@ class RingExactTest : public ::testing::TestWithParam<const char*> {
       EXPECT_EQ(writer.shown + client->lost[ordinal], most) << "thread " << writer.thread;
       EXPECT_EQ(writer.shown, shared_[kThreads + writer.thread]) << "as the service counts";
     }
-    // A thread may have found no free chunk at all.
+    // All events of a thread may be lost, because it never found a free chunk.
     EXPECT_EQ(client->lost.size(), std::size_t{kThreads});
     for (const auto& [ordinal, number] : client->lost) {
       EXPECT_TRUE(number == most || checker.writers().contains(ordinal));
       lost += number;
     }
     EXPECT_EQ(client->region().corrupt(), 0u);
-    // With fewer chunks, events may be lost in the large ring, too.
+    // With fewer chunks than requested, a large ring could lose events, too.
     EXPECT_EQ(client->region().usable_chunks(), chunks) << "the service has not enough memory";
     EXPECT_EQ(left != 0, leaves_one_of != 0);
     shared_[62] = 1;
@@ -297,7 +299,7 @@ TEST_P(RingExactTest, CollectorsThatEndPassOnEveryEventOnce) {
     EXPECT_EQ(client->region().id(), id) << "the service hands over the same memory";
     client->EnableAll();
     const bool is_last = shared_[63] != 0;
-    // The answer follows the last events of an inline connection.
+    // On an inline connection, the answer to Flush arrives after the last events.
     if (is_last) client->Flush();
     for (unsigned i = 0; i < 1 + random() % 3; ++i) {
       client->Drain(is_last || random() % 2 == 0);

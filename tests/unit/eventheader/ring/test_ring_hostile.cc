@@ -1,5 +1,5 @@
-// Regions that no correct service hands over, and a service that changes its region while the
-// collector reads it.
+// Tests the collector with regions that no correct service would send, and with a service that
+// changes its region while the collector reads it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -72,7 +72,8 @@ TEST(RingHostileTest, RejectsWrongSizesAndHeaders) {
   header = CorrectHeader();
   header.version = 2;
   EXPECT_NE(ErrorOf(MakeRegion(header)).find("version 2"), std::string::npos);
-  // Changes each other field. Only pid, time, id and the reserved field may have any value.
+  // Changes each word after the version. The collector must accept changes of pid, time, id and the
+  // reserved field only.
   const ring::Header correct = CorrectHeader();
   for (std::size_t at = offsetof(ring::Header, header_bytes); at < sizeof(header); at += 4) {
     const bool is_free =

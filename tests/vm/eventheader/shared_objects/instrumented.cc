@@ -1,4 +1,5 @@
-// The test's interface to the program and to each shared object that include instrumented.h.
+// The functions that the test calls in the program and in each shared object (object.h). They use
+// the events of instrumented.h.
 #include "instrumented.h"
 
 #include "object.h"
@@ -26,8 +27,8 @@ int Write(int way, const char* text) {
 
 constexpr Object kObject = {Write, [] { return provider.status(); }, [] { return eh::RetryAll(); }};
 
-// Sets that no other object has. They are registered first, so that the kernel gives the sets of
-// the header different numbers in each object.
+// Event sets that no other object has. They are registered first, so that the kernel gives the sets
+// of the header different numbers in each object.
 #if OWN_SETS > 0
 constinit eh::DynamicProvider own_provider(OWN_PROVIDER);
 const eh::EventSet own_set(own_provider, eh::Level::kInformation, 1);

@@ -33,7 +33,8 @@ inline eh::WriteResult WriteDynamic(const char* text) {
   return event.Write(second.set());
 }
 
-// Writes by a set that all objects share if the loader merges them.
+// Writes by a static event set of an inline function. The loader may merge the sets of all objects
+// into one.
 inline eh::WriteResult WriteToOwnSet(const char* text) {
   static const eh::EventSet set(provider, eh::Level::kInformation, 4);
   eh::DynamicEvent event;

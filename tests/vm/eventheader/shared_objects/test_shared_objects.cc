@@ -45,7 +45,7 @@ class SharedObjects : public KernelTest {
     }
   }
 
-  // Defines the tracepoints from the start, so that they can be enabled.
+  // Registers the tracepoints before the shared objects do, so that the test can enable them.
   Definition definitions_[3] = {Definition("Vm_Instrumented_L4K1"),
                                 Definition("Vm_Instrumented_L4K2"),
                                 Definition("Vm_Instrumented_L4K4")};
@@ -98,7 +98,7 @@ TEST_P(LoadedAs, EachContinuesAfterAllDescriptorsWereClosed) {
   for (const Object* object : objects) ExpectAllArrive(object, "before");
   for (const int order : {0, 1, 2}) {
     SCOPED_TRACE(order);
-    // The library's descriptors, which are above the limit.
+    // Closes only the library's descriptors, which it places above the soft limit.
     for (const int fd : UserEventsDescriptors()) {
       if (fd >= getdtablesize()) close(fd);
     }

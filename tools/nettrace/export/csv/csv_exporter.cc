@@ -51,8 +51,8 @@ constexpr std::array<const char*, kColumns> kNames = {"time",
                                                       "lost",
                                                       "error"};
 
-// Calls `use` with the name of each field that has a column, in the order of the values in a
-// payload.
+// Calls `use` with the column name of each field, in the order of the values in a payload. A struct
+// has no column; its members have the columns STRUCT.MEMBER. `parent` precedes each name.
 void ForEachField(const std::vector<nettrace::Field>& fields, const std::string& parent,
                   const std::function<void(const std::string&)>& use) {
   for (const nettrace::Field& field : fields) {
@@ -72,7 +72,8 @@ void ForEachKey(const nettrace::EventMetadata& metadata,
   ForEachField(metadata.fields, "", [&](const std::string& name) { use({name, counts[name]++}); });
 }
 
-// Holds the cells of an event that are not texts from the file.
+// Holds successive cells with numbers and ids, whose size is limited. Texts from the file may have
+// any size and do not fit.
 using Cells = base::ShortText<256>;
 
 // Adds a comma and a cell. The cell is empty if the argument has no value.

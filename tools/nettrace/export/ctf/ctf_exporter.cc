@@ -111,8 +111,8 @@ ClockOffset OffsetOf(std::int64_t nanoseconds) {
   return offset;
 }
 
-// Returns the time at which the file's clock was 0, in ns since 1970, limited to half of the range
-// that readers support.
+// Returns the time at which the file's clock was 0, in ns since 1970. Limits it to half of the
+// range that readers support, so that the times of events remain in that range.
 std::int64_t ClockStart(const nettrace::Reader& reader) {
   return std::clamp(absl::ToUnixNanos(reader.TimeOf(0)), -kMaxTime / 2, kMaxTime / 2);
 }
@@ -198,7 +198,7 @@ absl::Status CtfExporter::PutEvent(const exporting::ExportedEvent& exported) {
                    ClassOf(*event.metadata, unfit.ok(), stream->stream_class()));
   const std::size_t before = stream->buffered();
   absl::Status status = stream->AddEvent(time, event_class, fields_.bytes());
-  buffered_ += stream->buffered() - before;  // subtracts bytes if a packet was written
+  buffered_ += stream->buffered() - before;  // decreases (modulo 2^64) if a packet was written
   return status;
 }
 

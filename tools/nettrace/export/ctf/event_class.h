@@ -38,9 +38,9 @@ enum class Profile : std::uint8_t {
   kLttng,  // like a trace of LTTng-UST, for which Trace Compass has views
 };
 
-// Returns the class of the events of a metadata row. Without `with_fields`, it is the class of
-// events whose payload does not match the row's fields. It then has two fields: `error`, a text,
-// and `payload`, the bytes.
+// Returns the class of the events of a metadata row. Without `with_fields`, returns the class of
+// the events whose payload does not match the row's fields. This class has two fields: `error`, a
+// text, and `payload`, the bytes.
 EventClass EventClassOf(const nettrace::EventMetadata& metadata, bool with_fields);
 
 // Returns the struct that every event has in addition to its payload. If the file does not contain
@@ -59,7 +59,8 @@ class EventEncoder {
                   nettrace::internal::ByteWriter* out) const;
   // Appends the payload. Appends nothing and fails if the payload does not match its fields.
   absl::Status PutPayload(const nettrace::Event& event, nettrace::internal::ByteWriter* out) const;
-  // Appends `error` and the bytes of the payload, for a class without the row's fields.
+  // Appends `error` and the bytes of a payload that PutPayload() has refused. The class of such an
+  // event has no fields of the row.
   void PutUnfitPayload(const nettrace::Event& event, std::string_view error,
                        nettrace::internal::ByteWriter* out) const;
 

@@ -69,7 +69,7 @@ class MemberNames {
   bool Take(const std::string& name);
 
   absl::flat_hash_set<std::string> names_;
-  absl::flat_hash_map<std::string, std::uint32_t> counts_;  // last number that Add() tried, by name
+  absl::flat_hash_map<std::string, std::uint32_t> counts_;  // last suffix that Add() tried, by name
 };
 
 }  // namespace tools::ctf

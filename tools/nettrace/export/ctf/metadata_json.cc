@@ -54,8 +54,9 @@ void PutInteger(base::JsonWriter* json, const FieldClass& field) {
   json->EndObject();
 }
 
-// Writes `type` with the prefix static-length- or dynamic-length-, and the length. A dynamic length
-// is stated by the name of the member, in the same struct, that holds the length of `name`.
+// Writes `type` with the prefix static-length- or dynamic-length-, and the length of the member
+// `name`. If the length varies, writes the name of the member that holds the length instead. That
+// member is in the same struct.
 void PutLength(base::JsonWriter* json, const char* type, const FieldClass& field,
                const std::string& name) {
   base::PutText(json, "type", absl::StrCat(field.length ? "static" : "dynamic", "-length-", type));

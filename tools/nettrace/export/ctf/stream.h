@@ -50,8 +50,8 @@ class Stream {
   absl::Status AddEvent(std::uint64_t time, std::uint32_t event_class,
                         std::span<const std::byte> fields);
   // Records that `count` events were lost between the last event and `time`. Writes an empty packet
-  // that ends at `time`, with a larger count of discarded events, so that readers show the loss in
-  // exactly this interval.
+  // that ends at `time`. Its counter of discarded events exceeds that of the previous packet by
+  // `count`, so readers show the loss in exactly this interval.
   absl::Status AddLoss(std::uint64_t time, std::uint64_t count);
   // Writes the buffered events.
   absl::Status Flush();

@@ -39,8 +39,9 @@ std::string DeclareTypes() {
 
 class StructText {
  public:
-  // `has_reserved_names` is true if CTF prescribes the names of the members, which are then written
-  // unchanged. Other names get the prefix '_', which readers remove, so that no name is a keyword.
+  // With `has_reserved_names`, CTF prescribes the names of the members, and they are written
+  // unchanged. Other names get the prefix '_', so that no name is a keyword of TSDL. Readers remove
+  // the prefix.
   explicit StructText(bool has_reserved_names) : has_reserved_names_(has_reserved_names) {}
 
   std::string Of(const FieldClass& structure) {

@@ -92,7 +92,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
       arguments_->pop_back();
     }
     PutRest(argument);
-    return buffer_.GetSize() <= kMaxText;  // stops where the record's text will be cut anyway
+    return buffer_.GetSize() <= kMaxText;  // false ends reading: the rest would be cut
   }
   std::string FullName(std::string name) const {
     if (!prefix_.empty()) name.insert(0, prefix_);

@@ -79,7 +79,8 @@ class FxtExporter : public exporting::Exporter {
   };
 
   // The following four functions append records to the output. Before a record, they append the
-  // records of texts and threads that it refers to, unless these are in the tables.
+  // records of the texts and threads that it refers to, except those that strings_ and threads_
+  // already contain.
   void PutKernelObject(const trace::Ids& ids, std::string_view name);
   void PutEvent(const EventHead& head, const std::vector<Argument>& arguments = {});
   // Does the same as PutEvent with all arguments of the event, in a third of the time. Returns
@@ -97,8 +98,8 @@ class FxtExporter : public exporting::Exporter {
   void PutArgument(const Argument& argument, std::size_t max_text);
   // Appends the arguments for the properties of the event to words_.
   void PutProperties(const EventHead& head, const nettrace::Event& event);
-  // Appends the record of an event. Its time and its arguments are in words_. `arguments` is the
-  // number of arguments.
+  // Appends the record of an event. words_ must contain the time and the arguments of the event.
+  // `arguments` is the number of arguments.
   void EndEvent(const EventHead& head, const EventRefs& refs, std::size_t arguments);
   Row& RowOf(const nettrace::EventMetadata& metadata);
 

@@ -62,8 +62,8 @@ inline constexpr std::uint64_t kInlineString = 0x8000;
 // Names in the traces that this project writes. kLost is the category of losses.
 inline constexpr char kProviderName[] = "nettrace";
 inline constexpr char kLost[] = "lost events";
-// Prefix of the arguments of an event that ends a slice. Readers add them to the arguments of the
-// event that began the slice.
+// Prefix of the arguments of an event that ends a slice. Readers add these arguments to the
+// arguments of the event that began the slice.
 inline constexpr char kOfStop[] = "stop.";
 
 }  // namespace tools::fxt

@@ -21,8 +21,8 @@ namespace tools::fxt {
 // Collects the words of a record after its first one.
 class RecordWords {
  public:
-  // Maximum number of words of a record, without the first one. The functions do not check this
-  // limit.
+  // Maximum number of words of a record, without the first one. The caller must not exceed it; the
+  // functions do not check this.
   static constexpr std::size_t kMaxWords = 4094;
 
   void Clear() { size_ = 0; }

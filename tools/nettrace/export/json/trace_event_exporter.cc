@@ -29,7 +29,8 @@ void AppendText(std::string_view text, std::string* out) {
   *out += '"';
 }
 
-// Holds the members of an event that are not texts from the file.
+// Holds successive members with numbers and ids, whose size is limited. Texts from the file may
+// have any size and do not fit.
 using Members = base::ShortText<512>;
 
 void AddInteger(std::uint64_t number, Members* out) {

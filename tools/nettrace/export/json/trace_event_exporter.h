@@ -54,8 +54,8 @@ class TraceEventExporter : public exporting::Exporter {
   absl::Status PutName(const char* kind, const trace::Ids& ids, std::string_view name);
   absl::Status PutEvent(const exporting::ExportedEvent& event, const trace::Ids& ids);
   absl::Status PutCall(const exporting::ExportedEvent& event, const trace::Ids& ids);
-  // Writes an arrow from the beginning of the slice to the event. `to_ids` are those of the event's
-  // thread.
+  // Writes an arrow from the beginning of the slice to the event. `to_ids` are the ids of the
+  // event's process and thread.
   absl::Status PutArrow(const trace::OpenSlices::Slice& from, const trace::Ids& to_ids,
                         const exporting::ExportedEvent& to);
   void PutTime(const char* key, absl::Duration duration);

@@ -36,7 +36,7 @@ std::array<std::byte, 8> BigEndian(std::uint64_t number) {
   return bytes;
 }
 
-// Writes the parts of messages in protobuf. The numbers of fields are those of
+// Writes the parts of messages in protobuf. The field numbers are those of
 // opentelemetry/proto/{logs,trace,common,resource}/v1 of opentelemetry-proto 1.11.
 class ProtobufSyntax {
  public:
@@ -102,7 +102,7 @@ class ProtobufSyntax {
     base::ProtobufWriter(records).Bytes(2, record);
   }
   static void CopyRecord(std::string_view appended, std::string* records) { *records += appended; }
-  // The requests of both signals have the same numbers of fields.
+  // The two requests need no distinction, because their fields have the same numbers in protobuf.
   static void AppendRequest(Signal /*signal*/, const std::vector<ResourceGroup>& groups,
                             std::string* out) {
     base::ProtobufWriter writer(out);
@@ -227,7 +227,7 @@ class JsonSyntax {
     out_ += '"';
   }
 
-  // Returns the message with characters escaped that would change a terminal, or end a line.
+  // Returns the message. Escapes its characters that would change a terminal or end a line.
   std::string_view Finished(const std::string& message) {
     if (base::IsPrintableAscii(message)) return message;
     printable_.clear();
@@ -457,12 +457,12 @@ class EncoderFor final : public LogEncoder {
   }
 
  private:
-  // States which values of an open list are captured: not written in their place. The content of a
-  // captured value is appended to text_, and moved to body_ or Level::merged when it is complete.
+  // States which values of an open list are captured. The content of a captured value does not stay
+  // in the list: when it is complete, the encoder moves it from text_ to body_ or Level::merged.
   enum class Captured : std::uint8_t {
     kNone,
     kBody,     // the next value becomes the body
-    kMembers,  // all values: several members may share a name
+    kMembers,  // all values are captured, because several members may share a name
   };
   // An open list: attributes, members of a struct, or elements of an array.
   struct Level {
@@ -470,7 +470,8 @@ class EncoderFor final : public LogEncoder {
     Captured captured = Captured::kNone;
     std::uint32_t list = 0;  // number of the field of each member
     std::size_t begin = 0;   // bytes of text_ before the current member, or before its content
-    std::size_t member = 0;  // this and the next two: results of BeginMember, BeginValue, BeginList
+    // Last results of BeginMember and BeginValue, and the result of BeginList for this list.
+    std::size_t member = 0;
     std::size_t value = 0;
     std::size_t list_begin = 0;
     // With kMembers: the names and contents of the members. The last member gets its content when

@@ -69,8 +69,8 @@ struct ResourceGroup {
   absl::flat_hash_map<std::string, std::size_t> places;  // indices in `scopes`, by Scope::scope
 };
 
-// Encodes one message at a time. Between BeginRecord, BeginResource or BeginScope and Take, the
-// caller adds attributes: a call of Attribute precedes each value.
+// Encodes one message at a time. The caller calls BeginRecord, BeginResource or BeginScope, then
+// adds attributes, and finally calls Take. An attribute is a call of Attribute and then a value.
 //
 // After BeginFields, the members of a payload may follow as attributes (PayloadJson::PutMembers).
 // The member named message, Message or _m becomes the body of the record. A member whose name is
@@ -112,8 +112,9 @@ class LogEncoder : public trace::ValueOutput {
   // Appends a part of another ResourceGroup::Scope::records: the bytes that one call of
   // AppendRecord has appended.
   virtual void CopyRecord(std::string_view appended, std::string* records) const = 0;
-  // Appends an ExportLogsServiceRequest or ExportTraceServiceRequest. It is longer than its parts
-  // by at most kFrameSize for each record, scope and resource, and for itself.
+  // Appends an ExportLogsServiceRequest or ExportTraceServiceRequest. It is larger than its
+  // records, scopes and resources by at most kFrameSize bytes, and by kFrameSize bytes more for
+  // each record, scope and resource.
   virtual void AppendRequest(Signal signal, const std::vector<ResourceGroup>& groups,
                              std::string* out) const = 0;
   static constexpr std::size_t kFrameSize = 40;

@@ -35,7 +35,8 @@ bool IsOfResource(std::string_view key) {
          key == trace::kUserUnitKey || key == trace::kContainerKey;
 }
 
-// Returns the name of the service: of its unit, else of its executable, else "".
+// Returns the name of the service: the name of its user unit or unit without ".service", if one of
+// them has this ending, and otherwise `executable`.
 std::string_view ServiceName(std::string_view unit, std::string_view user_unit,
                              std::string_view executable) {
   for (std::string_view name : {user_unit, unit}) {
@@ -55,7 +56,8 @@ std::uint64_t UnixNanoseconds(absl::Time time) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(absl::ToUnixNanos(time), 0));
 }
 
-// Replaces the parts of `head` that the log record has. `record` must outlive `head`.
+// Replaces the members of `head` for which the log record has a value. `record` must outlive
+// `head`.
 void ReplaceHead(const trace::LogRecord& record, RecordHead* head) {
   if (record.time) head->time = UnixNanoseconds(*record.time);
   if (record.severity != 0) {
@@ -96,7 +98,7 @@ absl::Status LogRequests::OnEvent(const exporting::ExportedEvent& exported) {
   if (are_losses_due_) RETURN_IF_ERROR(SettleLosses());
   const nettrace::Event& event = *exported.event;
   payloads_ = exported.payloads;
-  // RowOf and SourceOf use the encoder, so the record begins after them.
+  // RowOf and SourceOf encode other messages, so they must be called before BeginRecord.
   const Row& row = RowOf(*event.metadata);
   if (row.is_account) OnOtherEvent(event);
   const std::optional<trace::LogRecord> record = trace::ReadLogRecord(event, payloads_);
@@ -266,7 +268,7 @@ absl::Status LogRequests::BeginSpan(const exporting::ExportedEvent& exported,
   span.head.name = SpanName(head.event_name);
   span.head.start = span.head.end = head.observed;
   if (const OpenSpan* const outer = window_.Find(*event.labels->activity_id)) {
-    // The activity contains another one with the same id.
+    // The activity is inside of an open activity with the same id, so its span needs another id.
     span.head.parent = outer->head.span_id;
     span.head.span_id = Fnv1a(Bytes(absl::StrCat(outer->head.span_id))) | 1;
   } else {

@@ -19,9 +19,9 @@
 // The record's parts replace those of the event: the time, severity, event name, ids, body and
 // service. The time of the event remains the observed time.
 //
-// Attributes that an event does not have, or that are 0, are left out. The uid of a record is the
-// same whenever the same file is exported: a hash of its capture thread, its time, and its number
-// on that thread.
+// Attributes that an event does not have, or that are 0, are left out. log.record.uid is a hash of
+// the event's capture thread, time and sequence number. It is therefore the same whenever the same
+// file is exported.
 //
 // A loss is a record LostEvents of the scope nettrace with the severity WARN. Its attributes are
 // log.record.uid, count and, if they are known, cpu.logical_number, nettrace.capture_thread, and
@@ -33,9 +33,11 @@
 // are events with the opcodes 1 and 2 and the same activity id. The span has the resource, the
 // scope, and the trace and span id of the start's record. The name of the span is the name of the
 // start without "Start" (see SpanName). The span has the attributes of both events; the attributes
-// of the stop have precedence. The related activity of the start becomes the parent of the span if
-// it is open, else a link. A start without a stop becomes a span without duration, with the
-// attribute nettrace.span.incomplete. A record of a stop without a start has this attribute, too.
+// of the stop have precedence. If an activity with the same id is open, the span gets another span
+// id, and the open activity becomes its parent. Otherwise, the related activity of the start
+// becomes the parent if it is open and in the same trace, else a link. A start without a stop
+// becomes a span without duration, with the attribute nettrace.span.incomplete. A record of a stop
+// without a start has this attribute, too.
 //
 // Events that were deleted before they were read become a record that is also named LostEvents; see
 // DeletedEvents.
@@ -116,7 +118,8 @@ class LogRequests {
   std::uint64_t incomplete_spans() const { return incomplete_; }
 
  private:
-  // The service that a log record of OpenTelemetry states. Both members are empty for other events.
+  // The service that a log record of OpenTelemetry states. Both members are empty for events that
+  // are no such log record.
   struct Service {
     std::string name;
     std::string instance;

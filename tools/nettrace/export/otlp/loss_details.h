@@ -28,8 +28,10 @@ struct LossDetail {
 // then counted only once. Not thread-safe.
 class LossDetails {
  public:
-  // Maximum number of details that wait for their losses, and of capture threads.
+  // Maximum number of stored details of all capture threads. Add ignores further details.
   static constexpr std::size_t kMaxDetails = 16384;
+  // Maximum number of capture threads. After it is reached, the next call of Add or Take drops all
+  // details.
   static constexpr std::size_t kMaxPlaces = 16384;
 
   // Adds an event of the account that counts losses; ignores other events. `host` distinguishes

@@ -21,8 +21,8 @@ struct OtlpForm {
   Signal signal = Signal::kLogs;
 };
 
-// Passes requests of one signal to a function. With Signal::kSpans, the activities of all providers
-// become spans.
+// Makes requests of OTLP from events, with log records or spans, and passes them to a function.
+// With Signal::kSpans, the activities of all providers become spans.
 class OtlpRecords : public exporting::Exporter {
  public:
   // `trace` must outlive this object.

@@ -79,7 +79,7 @@ class RequestBatch {
   const Signal signal_;
   const RequestLimits limits_;
   const Send send_;
-  std::uint64_t skipped_ = 0;  // records that are still left out
+  std::uint64_t skipped_ = 0;  // number of further records to leave out
   // The following members are about the current request.
   std::uint64_t request_ = 1;  // number of the current request, from 1
   std::vector<ResourceGroup> groups_;

@@ -19,7 +19,8 @@ std::vector<OpenSpan> SpanWindow::Add(OpenSpan span) {
 
 std::optional<OpenSpan> SpanWindow::Take(const nettrace::Guid& activity,
                                          const std::string& provider) {
-  // Providers hardly ever share an activity id, so few entries are searched.
+  // Searches only the latest kMaxSearched spans with this id. This is sufficient, because providers
+  // hardly ever share an activity id.
   constexpr std::ptrdiff_t kMaxSearched = 16;
   const auto spans = by_id_.find(activity);
   if (spans == by_id_.end()) return std::nullopt;

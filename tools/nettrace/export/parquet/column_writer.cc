@@ -427,7 +427,7 @@ std::string ColumnWriter::BoundOf(std::uint64_t key, bool is_greatest) const {
     return LittleEndian(facts.is_signed ? key ^ kSign : key, HasFourBytes(facts.physical) ? 4 : 8);
   }
   double number = NumberOf(key);
-  // The format demands that a bound of 0 includes both zeros.
+  // The format demands that a bound of 0 includes both 0.0 and -0.0.
   if (number == 0) number = is_greatest ? 0.0 : -0.0;
   if (facts.physical == kPhysicalDouble) {
     return LittleEndian(std::bit_cast<std::uint64_t>(number), 8);

@@ -43,13 +43,14 @@ struct Column {
   bool is_list = false;  // a list of optional values; the list itself is optional, too
   // Whether equal values are stored only once, as long as this saves space.
   bool has_dictionary = false;
-  // Whether the file states the least and the greatest value of each row group.
+  // Whether the file states the least and the greatest value of each row group. By these bounds,
+  // readers skip row groups without the values that they search for.
   bool has_bounds = true;
 };
 
 // Appends the elements of the schema that describe a column. The schema is a list of structures.
 void AppendSchema(const Column& column, ThriftWriter* schema);
-// Returns the number of these elements.
+// Returns the number of elements that AppendSchema appends for a column.
 std::size_t CountSchemaElements(const Column& column);
 
 // Encodes the values of a column, one row group after the other. Pages are compressed when they are
@@ -92,9 +93,9 @@ class ColumnWriter {
   std::size_t buffered() const {
     return group_.pages.size() + page_bytes_ + 3 * group_.dictionary.size();
   }
-  // Ends the row group. Appends the bytes of the column to `out`, whose first byte has the given
-  // offset in the file, and the ColumnChunk that describes them to `group`. Adds their sizes before
-  // and after compression to `*plain` and `*compressed`.
+  // Ends the row group. Appends the bytes of the column to `out`, and the ColumnChunk that
+  // describes them to `group`. `offset` is the offset in the file at which the caller writes these
+  // bytes. Adds their sizes before and after compression to `*plain` and `*compressed`.
   absl::Status EndGroup(std::uint64_t offset, ThriftWriter* group, std::uint64_t* plain,
                         std::uint64_t* compressed, std::string* out);
 
@@ -121,7 +122,8 @@ class ColumnWriter {
     std::optional<std::string> last_text;
     std::uint32_t last_index = 0;
     bool has_nan = false;
-    // Bounds of numbers, as keys that are in the order of the numbers, and of texts.
+    // Bounds of the group's values: of numbers (as keys that have the order of the numbers), or of
+    // texts.
     std::optional<std::uint64_t> least;
     std::uint64_t greatest = 0;
     std::optional<std::string> least_text;
@@ -133,7 +135,8 @@ class ColumnWriter {
   void AddIndex(std::uint32_t index);
   void AppendNumber(std::uint64_t bits, std::string* out);
   void AppendBytes(std::string_view bytes, std::string* out);
-  // Checks the dictionary after an entry was added.
+  // Called after an entry was added. Stops the use of the dictionary if it has become too large, or
+  // if its values rarely repeat.
   void CheckDictionary();
   // Extend the bounds of the row group.
   void BoundNumber(std::uint64_t key);

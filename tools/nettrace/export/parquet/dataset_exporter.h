@@ -92,7 +92,8 @@ class DatasetExporter : public exporting::Exporter {
   absl::StatusOr<Table*> TableFor(const Kind& kind, absl::Time time,
                                   const nettrace::ThreadInfo& thread);
   absl::Status CompleteOldest();
-  // Counts the bytes of a row that was added, and writes a row group if there are too many.
+  // Counts the bytes of a row that was added to `table`. If all tables together exceed
+  // kMaxBuffered, writes a row group of the largest table.
   absl::Status AddedRow(Table* table);
 
   const DatasetOptions options_;
@@ -103,7 +104,8 @@ class DatasetExporter : public exporting::Exporter {
   Kind every_event_;  // the only kind without is_typed
   // The key consists of the name of the kind, and of the names and types of its columns.
   absl::flat_hash_map<std::string, std::unique_ptr<Kind>> kinds_;
-  // Number of kinds by Kind::name, without the number at its end that distinguishes kinds.
+  // Number of kinds by their file name. The first kind has this Kind::name; the next ones have it
+  // with @2, @3 and so on at the end.
   absl::flat_hash_map<std::string, std::size_t> names_;
   absl::flat_hash_map<const nettrace::EventMetadata*, const Kind*> kinds_of_rows_;
   absl::flat_hash_map<Key, Table> tables_;

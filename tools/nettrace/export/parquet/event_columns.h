@@ -19,8 +19,8 @@
 
 namespace tools::parquet {
 
-// Writes these columns, which are the first columns of a table, for events and losses. Not
-// thread-safe.
+// Writes the columns that all events have, which are the first columns of a table, for events and
+// losses. Not thread-safe.
 class EventColumns {
  public:
   // Returns the columns. The host is the last of them, and is left out without `has_host`.
@@ -63,7 +63,8 @@ class EventColumns {
   void PutSource(const nettrace::ThreadInfo& thread, std::string_view process, TableWriter* table);
 
   const nettrace::TraceInfo& trace_;
-  // Caches by the addresses of rows. OnRowsEnd clears them, because addresses are used again.
+  // Caches by the addresses of rows. OnRowsEnd clears the caches, because later rows may have the
+  // addresses of earlier ones.
   absl::node_hash_map<const nettrace::EventMetadata*, Row> rows_;
   absl::node_hash_map<const nettrace::ThreadInfo*, Source> sources_;
   std::uint64_t clamped_ = 0;  // rows whose time does not fit into the column

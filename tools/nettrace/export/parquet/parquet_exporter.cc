@@ -13,7 +13,7 @@ std::vector<Column> EventTableColumns(bool has_host) {
   columns.push_back({.name = "fields",
                      .type = ColumnType::kJson,
                      .is_optional = false,
-                     .has_bounds = false});  // bounds of JSON would exclude no row group
+                     .has_bounds = false});  // bounds of JSON would skip no row group
   columns.push_back({.name = "error", .type = ColumnType::kString, .has_dictionary = true});
   return columns;
 }

@@ -39,8 +39,8 @@ void AppendHybrid(std::span<const Value> values, int width, std::string* out) {
   for (std::size_t at = 0; at < values.size();) {
     std::size_t end = at + 1;
     while (end < values.size() && values[end] == values[at]) ++end;
-    // Only the last packed group may have fewer than kGroup values. Before a run, the first of its
-    // values are therefore packed, so that they complete the last group.
+    // Only the last packed group may have fewer than kGroup values. Before a run, the last packed
+    // group is therefore completed with the first values of the run.
     const std::size_t missing = (kGroup - (at - packed) % kGroup) % kGroup;
     if (end - at >= missing + kGroup) {
       AppendPacked(values.subspan(packed, at + missing - packed), width, out);

@@ -36,7 +36,7 @@ class TypedFields final : private trace::ValueOutput {
  public:
   // Adds a value of the event to each column of `table` with an index in [first, end). If the
   // payload does not match its fields, or if a value does not fit the type of its column, adds null
-  // and returns an error.
+  // to the columns without a suitable value, and returns an error.
   absl::Status Put(const nettrace::Event& event, std::size_t first, std::size_t end,
                    trace::PayloadJson* payloads, TableWriter* table);
 
@@ -61,8 +61,8 @@ class TypedFields final : private trace::ValueOutput {
   void Text(std::string_view utf8) override;
   void Bytes(std::span<const std::byte> bytes) override;
 
-  // Returns the column of the next value. Returns null if the value is part of JSON or of an array
-  // that does not fit its column, or if there are no more columns.
+  // Returns the column of the next value, which must not be part of JSON. Returns null if the value
+  // is part of an array that does not fit its column, or if there are no more columns.
   ColumnWriter* Target();
   ColumnType type() const { return table_->columns()[next_].type; }
   // Adds null for a value that does not fit its column.
@@ -76,7 +76,7 @@ class TypedFields final : private trace::ValueOutput {
   std::size_t next_ = 0;  // the column of the next value
   std::size_t end_ = 0;
   int depth_ = 0;    // number of open arrays
-  int skipped_ = 0;  // if not 0, value of depth_ in the array that does not fit its column
+  int skipped_ = 0;  // depth_ of the open array that does not fit its column; 0 if there is none
   bool is_json_ = false;
   std::string mismatch_;  // name of a column whose value did not fit
   std::string text_;      // bytes as hexadecimal digits, or a number

@@ -1,4 +1,4 @@
-// Writes pprof's profile.proto. The numbers of the fields are those of that file.
+// Writes messages of pprof's profile.proto. The field numbers are those of profile.proto.
 #include <zlib.h>
 
 #include <algorithm>
@@ -205,9 +205,9 @@ class PprofFile {
     return absl::OkStatus();
   }
 
-  // Writes the locations, functions and mappings of the stacks. In the profile, a location has the
-  // index of its frame as number, a function the number of its name, and a mapping the index of its
-  // file.
+  // Writes the locations, functions and mappings of the stacks. In the profile, the number of a
+  // location is the index of its frame, that of a function the index of its name in the tree, and
+  // that of a mapping the index of its file.
   absl::Status PutFrames() {
     std::vector<bool> is_used(tree_.frames().size());
     for (const StackTree::Node& node : tree_.nodes()) is_used[node.frame] = true;

@@ -45,8 +45,8 @@ class StacksExporter : public exporting::Exporter {
   // Return the number of the event's group or kind; nullopt if there are too many.
   std::optional<std::uint32_t> GroupOf(const exporting::ExportedEvent& event);
   std::optional<std::uint32_t> KindOf(const nettrace::Event& event);
-  // Returns the number that the event adds to the sums; nullopt if the field with this number is
-  // missing or has another type.
+  // Returns the number that the event adds to the sums; nullopt if the field that should hold the
+  // number is missing or has no number.
   std::optional<std::uint64_t> WeightOf(const nettrace::Event& event) const;
   absl::Status CheckStacks() const;
 

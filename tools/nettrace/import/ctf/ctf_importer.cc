@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t kNanosecondsPerMillisecond = 1'000'000;
 constexpr std::size_t kMaxKeyValues = 1024;
 constexpr std::size_t kMaxText = 4096;       // bytes of a thread's name or a key's value
-constexpr std::size_t kMaxNotes = 16 << 10;  // bytes of a row's notes; see NotesOf
+constexpr std::size_t kMaxNotes = 16 << 10;  // bytes of the notes of a metadata row; see NotesOf
 constexpr std::size_t kMaxNoteNames = 256;
 // The text that `nettrace export` writes in place of a missing text.
 constexpr std::string_view kNone = "-";
@@ -68,8 +68,8 @@ std::optional<std::string> NameOf(const Captured& captured, Role role) {
 // All higher values are also marks and not addresses.
 constexpr std::uint64_t kPerfMarks = ~std::uint64_t{0} - 4095;
 
-// Returns a row's notes: key/values that describe how to show numbers in the event's fields, in
-// hexadecimal or by the names of an enum.
+// Returns the notes of a metadata row: key-value pairs that state whether to show the numbers in a
+// field in hexadecimal or by the names of an enum.
 nettrace::KeyValues NotesOf(const Node& fields) {
   nettrace::KeyValues notes;
   std::size_t size = 0;
@@ -99,8 +99,8 @@ nettrace::KeyValues NotesOf(const Node& fields) {
   return notes;
 }
 
-// Adds the keys of a trace. If `nettrace export` wrote the trace, these are the keys of the
-// exported file; otherwise, they are the entries of the environment.
+// Adds the entries of the trace's environment to the keys of the Trace block. If `nettrace export`
+// wrote the trace, adds only the entries that were keys of the exported file.
 void AddKeyValues(const Metadata& metadata, bool is_ours, nettrace::KeyValues* key_values) {
   for (const auto& [name, value] : metadata.environment) {
     absl::string_view key = name;

@@ -42,7 +42,7 @@ struct NamedFile {
 class CtfImporter {
  public:
   // Called repeatedly while the traces are read. `bytes_read` counts the bytes since the last call.
-  // If it returns an error, Run returns that error.
+  // If the function returns an error, Run returns that error.
   using Check = std::function<absl::Status(std::uint64_t bytes_read)>;
 
   explicit CtfImporter(Check check = nullptr) : check_(std::move(check)) {}

@@ -56,10 +56,10 @@ enum class Role : std::uint8_t {
 };
 
 // A slot is the index under which Decoder stores the length of a later sequence or the tag of a
-// later variant. All other values have kNoSlot.
+// later variant. Values that are neither have kNoSlot.
 inline constexpr std::uint32_t kNoSlot = std::numeric_limits<std::uint32_t>::max();
-// This bit marks the slots of packets and event headers. Each stream keeps their values between
-// events.
+// This bit marks the slots of packets and event headers. Each stream keeps the values of these
+// slots from one event to the next.
 inline constexpr std::uint32_t kStreamSlot = std::uint32_t{1} << 31;
 inline constexpr std::size_t kMaxStreamSlots = 256;             // slots with kStreamSlot of a trace
 inline constexpr std::size_t kMaxNodes = std::size_t{1} << 20;  // nodes and tag ranges of a trace

@@ -48,7 +48,7 @@ std::int64_t StreamReader::TimeOf(const Node* timestamp) const {
   }
   const absl::int128 cycles = absl::int128(clock->offset) + absl::int128(clock_);
   const absl::int128 frequency(clock->frequency);
-  // Whole seconds are converted first: for fast clocks, the product of all cycles would overflow.
+  // All numbers are below 2^66 before they are multiplied, so no product overflows.
   const absl::int128 seconds = absl::int128(clock->offset_seconds) + cycles / frequency;
   return Saturate(seconds * kNanoseconds + cycles % frequency * kNanoseconds / frequency);
 }
@@ -60,7 +60,8 @@ void StreamReader::SetClock(std::uint64_t value, unsigned size) {
   }
   const std::uint64_t mask = (std::uint64_t{1} << size) - 1;
   value &= mask;
-  // If the value is lower than the lowest `size` bits of the clock, these have overflowed once.
+  // If `value` is lower than the lowest `size` bits of the clock, assumes that these bits have
+  // wrapped around once since the clock was set.
   if (value < (clock_ & mask)) clock_ += mask + 1;
   clock_ = (clock_ & ~mask) | value;
 }
@@ -133,8 +134,8 @@ void StreamReader::CountLosses() {
   }
   if (!captured.Has(Role::kDiscarded)) return;
   const std::uint64_t discarded = captured.Number(Role::kDiscarded);
-  // The counter of the first packet may include losses before the trace, unless the packet has the
-  // number 0.
+  // The counter of discarded events in the first packet may include events from before the trace
+  // began, so it counts only if the packet has the number 0.
   const bool is_first = captured.Has(Role::kPacketNumber) && *packet_number_ == 0;
   if (discarded_ && discarded > *discarded_) {
     lost_ += discarded - *discarded_;

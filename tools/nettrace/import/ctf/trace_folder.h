@@ -22,12 +22,11 @@ struct TraceFolder {
   std::vector<NamedFile> streams;
 };
 
-// Returns the traces in `path`: each directory, `path` itself or one below it, that contains a file
-// `metadata`. The other files in the directory are streams, except those whose names begin with
-// '.'. Does not follow symbolic links to directories. Appends the stat results of all files
-// of the traces to `files`. Ignores directories more than kMaxFolderDepth levels below `path`.
-// Fails if there is no trace, a file cannot be opened, or a limit is exceeded; errors name the
-// file.
+// Returns the traces in `path`. A trace is a directory that contains a file `metadata`: `path`
+// itself, or a directory at most kMaxFolderDepth levels below it. The other files in the directory
+// are streams, except those whose names begin with '.'. Does not follow symbolic links to
+// directories. Appends the stat results of all files of the traces to `files`. Fails if there is no
+// trace, a file cannot be opened, or a limit is exceeded; errors name the file.
 absl::StatusOr<std::vector<TraceFolder>> OpenTraces(const std::string& path,
                                                     std::vector<struct stat>* files);
 

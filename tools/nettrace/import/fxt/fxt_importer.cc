@@ -316,7 +316,8 @@ absl::Status FxtImporter::Write(const Row& row, const Thread& thread, std::uint6
   const nettrace::ThreadInfo info = ThreadInfoOf(thread);
   // Each CPU has a capture thread, as in recordings. For events without a CPU, each thread has a
   // capture thread. Capture threads have names but no ids: TraceOutput must remove a capture thread
-  // when times go back, and Writer::RemoveThread refuses some threads with an id.
+  // before an event that is earlier than its last one, and Writer::RemoveThread refuses some
+  // threads with an id.
   nettrace::ThreadInfo capture;
   capture.name = row.processor != nettrace::kNoProcessor
                      ? absl::StrCat("CPU ", row.processor)

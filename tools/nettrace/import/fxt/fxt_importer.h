@@ -49,7 +49,8 @@ inline constexpr std::size_t kMaxNames = 1 << 16;
 
 class FxtImporter {
  public:
-  // Called repeatedly while records are read. If it returns an error, Run returns that error.
+  // Called repeatedly while records are read. If the function returns an error, Run returns that
+  // error.
   using Check = std::function<absl::Status()>;
 
   explicit FxtImporter(std::unique_ptr<FxtReader> reader, Check check = nullptr)

@@ -163,8 +163,8 @@ class FxtReader {
   absl::Status status_;
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<Provider>> providers_;
   std::size_t strings_size_ = 0;
-  // Provider of records before the first named provider, and in sections of providers that are not
-  // declared.
+  // Provider of the records before the first provider record, and of the records after a section
+  // record whose provider is not declared.
   Provider unnamed_;
   Provider* provider_ = &unnamed_;
   Event event_;

@@ -24,7 +24,7 @@ namespace nostd {
 class string_view {
  public:
   string_view() = default;
-  // Callers pass texts, as to the SDK.
+  // Implicit conversions, as in the SDK, so that callers can pass other types of text.
   // NOLINTBEGIN(google-explicit-constructor)
   string_view(const char* text) : data_(text), size_(std::strlen(text)) {}
   string_view(const char* text, std::size_t size) : data_(text), size_(size) {}
