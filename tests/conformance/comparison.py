@@ -62,8 +62,8 @@ class Comparison:
         for before, after in itertools.pairwise(shown):
             if after["timestamp"] < before["timestamp"]:
                 self._differ(f"TraceEvent shows timestamp {after['timestamp']} after {before['timestamp']}, which is later")
-        # The events of dump may be in the order of the file. The order of events with the same time is undefined.
-        for number, (ours, theirs) in enumerate(zip(_in_order(dumped), _in_order(shown)), 1):
+        # dump may show the events in the order of the file.
+        for number, (ours, theirs) in enumerate(zip(in_order(dumped), in_order(shown)), 1):
             self._event(f"event {number} ({_show(ours['provider'] + '/' + ours['name'])} at {ours['timestamp']})",
                         ours, theirs)
 
@@ -192,7 +192,9 @@ def _integer(value):
     return value
 
 
-def _in_order(events):
+def in_order(events):
+    """Returns the events in the order of time. Readers show events with the same time in any order, so these are in the
+    order of their thread ids."""
     return sorted(events, key=lambda event: (event["timestamp"], -1 if event["tid"] is None else event["tid"]))
 
 

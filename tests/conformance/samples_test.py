@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Tests that TraceEvent reads samples of CPU time and times without a CPU as PerfView shows them: as events that its parser
-knows, with processes, modules and functions, and as the times of its view Thread Time."""
+"""Tests samples of CPU time, and times without a CPU, in TraceEvent. Its parser must know the events and show their
+processes, modules and functions, and PerfView's view Thread Time must have the right times."""
 
 import re
 import subprocess
@@ -8,6 +8,7 @@ import subprocess
 from support import commands
 from support import script
 
+import comparison
 import reader
 
 # Takes the CPU and sleeps in turn.
@@ -71,7 +72,7 @@ def compare_events(recorded, shown, tid):
         return [f"TraceLog shows {len(shown)} events; dump shows {len(recorded)}"]
     texts = []
     frames = named = 0
-    for event, wanted in zip(shown, recorded):
+    for event, wanted in zip(comparison.in_order(shown), comparison.in_order(recorded)):
         facts = [(each["timestamp"], each["tid"], each["payload"].get("Value")) for each in (event, wanted)]
         if facts[0] != facts[1] or len(event["stack"]) != len(wanted.get("frames", [])):
             texts.append(f"TraceLog shows {event} instead of {wanted}")
@@ -144,7 +145,7 @@ def check_recursion(args, command, kind):
     inside = [stack for stack in stacks if re.match(r"spin\b", stack[0])]
     bad = [stack for stack in inside
            if stack[1] or not re.fullmatch(r"spin( recurse){%d} %s" % (DEPTH + 1, callers), stack[0])]
-    # A busy machine may have no time to unwind some stacks, which the file counts.
+    # On a busy machine, the recorder skips stacks that it has no time to unwind. The file has their number.
     skipped = commands.info(args.nettrace, file)["stacksSkipped"]
     print(f"{kind}: {len(stacks)} samples of the recursion, {len(inside)} in its loop, {len(inside) - len(bad)} whole; "
           f"{skipped} skipped")
