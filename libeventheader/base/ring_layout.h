@@ -58,18 +58,19 @@ struct Header {
 };
 static_assert(sizeof(Header) == 104);
 
-// A page that only the collector writes.
+// A page that only the collector writes. Exception: in an inline connection, the service applies
+// the collector's Patches to its page, and sets `bell_at`.
 struct CollectorPage {
   // The enable words: bit `set % 64` of word `set / 64` is 1 if the collector records the set. The
   // service reads them when it receives the message Enable, and when it registers a set. Relaxed
   // order.
   std::atomic<std::uint64_t> enable[kMaxSets / 64];
   // The service sends the message Full when ServicePage::completed becomes this number; 0: never.
-  // Sequentially consistent, so that the collector can store it and then check `completed`.
+  // Sequentially consistent, like `completed`: if `completed` reaches the number while the
+  // collector stores it, the service sends Full, or the collector sees the new `completed`.
   std::atomic<std::uint64_t> bell_at;
-  // Number of times that the collector has freed chunks. It adds 1 (release order) after it has
-  // freed chunks, and also when it receives the region. A change makes writers search for free
-  // chunks again.
+  // The collector adds 1 (release order) after it has freed chunks, and also when it receives the
+  // region. A change makes writers search for free chunks again.
   std::atomic<std::uint64_t> give_backs;
   // The part of ServicePage::lost_without_writer that the collector has counted in its files.
   // Relaxed order.
@@ -135,7 +136,7 @@ struct Writer {
   std::atomic<std::uint64_t> lost_nested;
   std::atomic<std::uint64_t> ordinal;  // 1, 2, ...: never used twice in a region
   std::atomic<std::uint32_t> state;    // WriterState
-  // Thread id in the service's pid namespace. The service may store any number.
+  // Thread id in the service's pid namespace, as the service claims; not verified.
   std::atomic<std::uint32_t> tid;
   std::atomic<std::uint32_t> nested;  // index plus 1 of the writer for signal handlers; 0: none
   // Depth of the writer: 0 for the thread itself; 1, 2, ... for its nested signal handlers.
@@ -244,12 +245,16 @@ enum class MessageType : std::uint32_t {
   kGrown = 11,   // service: the answer to kGrow; value: usable_chunks
   kBye = 12,     // either side: it closes the connection
   kPatch = 13,   // either side of an inline connection: Patches follow the Message
+  // Service: the last message of an inline connection. The region's counts that the collector has
+  // are final: each event that they include and the collector has not received is lost.
+  kEnd = 14,
 };
 struct Message {
   std::uint32_t magic;  // kMessageMagic
   MessageType type;
   // kHello: kSupportsInline, or MakeInlineFlags(). kWelcome: chunks that the service may use.
-  // kRefuse: RefuseReason.
+  // kRefuse: RefuseReason. kPatch of the service: a time in ns of Header::clock. All events that
+  // were committed before it are in this message and the messages before it; 0: unknown.
   std::uint64_t value;
   // kHello: the newest version that the service supports. kWelcome: the version that the collector
   // chose.
@@ -271,7 +276,7 @@ enum class RefuseReason : std::uint64_t {
 
 // An inline connection is used where a descriptor cannot be passed. Its message Hello has no
 // descriptor: an InlineHello follows the Message. The collector keeps a copy of the region in its
-// own memory. Each side sends the changes of the words that it writes as Patches. An InlineReason
+// own memory. Each side sends Patches, which contain its changes to the region. An InlineReason
 // states why the connection is inline.
 enum class InlineReason : std::uint8_t {
   kNone = 0,         // the connection is not inline
@@ -280,8 +285,8 @@ enum class InlineReason : std::uint8_t {
   kNotSent = 3,      // the service cannot send the descriptor; with an errno
   kNotReceived = 4,  // the descriptor did not arrive (RefuseReason::kNoDescriptor)
 };
-// Flags in Message::value of kHello. Without kSupportsInline, the collector refuses a Hello without
-// a descriptor with kBadRegion.
+// Flags in Message::value of kHello. If the descriptor of a Hello that is not inline has not
+// arrived, the collector refuses it with kNoDescriptor if kSupportsInline is set, else kBadRegion.
 inline constexpr std::uint64_t kIsInline = 1;
 inline constexpr std::uint64_t kSupportsInline = 2;
 // Returns the value of an inline Hello: kIsInline, the InlineReason in bits 8 to 15, and an errno
@@ -300,11 +305,11 @@ struct InlineHello {
   std::uint32_t reserved;                  // 0
 };
 static_assert(sizeof(InlineHello) == 136);
-// The start of a change: `size` bytes from `offset` on. The bytes follow, then 0 to 7 bytes up to a
-// multiple of 8. The receiver applies the Patches of a message in their order. The collector
-// accepts Patches of all parts that the service writes. The service accepts Patches of: the whole
-// CollectorPage (it ignores `bell_at`); both `accounted` numbers of a Writer; the state of
-// a Writer or chunk that becomes free.
+// The start of a change of the `size` bytes at `offset`. The new bytes follow, then 0 to 7 bytes up
+// to a multiple of 8. The receiver applies the Patches of a message in their order. The collector
+// accepts Patches of all parts that the service writes. The service accepts three kinds of Patches:
+// the whole CollectorPage, except that it ignores `bell_at`; `accounted` and `accounted_nested` of
+// a Writer; and the state of a Writer or chunk that becomes free.
 struct Patch {
   std::uint32_t offset;
   std::uint32_t size;

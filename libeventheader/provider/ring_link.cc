@@ -35,16 +35,22 @@ constexpr int kMaxAttempts = 20;
 constexpr int kBlindDelay = 10'000;
 // Time between attempts if the caller does not want to watch folders, in ms.
 constexpr int kPollDelay = 1000;
-// Time between rounds of an inline connection while a set is enabled, in ms, and the number of
-// rounds after the last set was disabled: other threads may still be writing events.
+// Time between rounds of an inline connection (RingSender) while a set is enabled, in ms, and the
+// number of rounds after the last set was disabled: other threads may still be writing events.
 constexpr int kRoundTime = 50;
 constexpr int kLastRounds = 20;
 // Maximum number of complete chunks that wait for the next round.
 constexpr std::uint32_t kMaxWaiting = 8;
-// Maximum time for which Finish() waits for a collector that takes no data, in ms, and for which it
-// blocks in all.
+// Maximum time for which Finish() waits for a collector that takes no data, and maximum time for
+// which Finish() blocks in total, in ms.
 constexpr int kFinishPause = 1000;
 constexpr std::uint64_t kFinishTime = 10'000;
+// Size of the queue of an inline connection's socket, in bytes. On some hosts, the default size is
+// too small for a message with kMaxPayload. kLastQueueBytes lets Finish() send the counts after the
+// queue was full. The kernel may permit less (net.core.wmem_max). RingSender then sends shorter
+// messages, and Finish() may be unable to send the counts.
+constexpr int kQueueBytes = 4 * ring::kMaxPayload;
+constexpr int kLastQueueBytes = 2 * kQueueBytes;
 
 std::uint64_t NowMs() noexcept {
   timespec now;
@@ -57,7 +63,7 @@ Message MakeMessage(MessageType type, std::uint64_t value) noexcept {
   return {ring::kMessageMagic, type, value, ring::kVersion, static_cast<std::uint32_t>(getpid())};
 }
 
-// Returns whether sending a descriptor may fail with this error because descriptors cannot be sent.
+// Returns whether this error of sendmsg() may mean that the host does not pass descriptors at all.
 bool MeansNoDescriptors(int error) noexcept {
   return error == EPERM || error == EACCES || error == EINVAL || error == ENOSYS ||
          error == EOPNOTSUPP || error == EBADF;
@@ -68,7 +74,7 @@ bool MeansNoDescriptors(int error) noexcept {
 void RingLink::Prepare() noexcept {
   if (is_prepared_) return;
   is_prepared_ = true;
-  // secure_getenv ignores the variable in a set-user-ID program: the caller must not choose where a
+  // secure_getenv ignores the variable in a set-user-ID program: a user must not choose where a
   // program with more rights sends its events.
   const char* const chosen = secure_getenv("EVENTHEADER_SOCKET");
   if (chosen != nullptr && *chosen != '\0') {
@@ -86,8 +92,9 @@ void RingLink::Prepare() noexcept {
 
 int RingLink::Step(bool watches) noexcept {
   const ErrnoKeeper keeper;
+  if (is_finished_) return -1;
   if (state_ != State::kWaiting) Receive();
-  // Restores the bell if the program has closed it.
+  // Restores the bell, the descriptor on which writers send Full, if the program has closed it.
   if (state_ == State::kConnected && !HasBell()) SetBell();
   if (state_ != State::kWaiting) return PumpInline();
   if (!watches) {
@@ -124,6 +131,7 @@ int RingLink::Step(bool watches) noexcept {
 }
 
 int RingLink::descriptor() const noexcept {
+  if (is_finished_) return -1;
   return state_ == State::kWaiting ? inotify_.fd() : socket_.fd();
 }
 
@@ -138,7 +146,7 @@ void RingLink::Send(MessageType type, std::uint64_t value) noexcept {
     queued_ |= 1U << static_cast<unsigned>(type);
     queued_values_[static_cast<std::size_t>(type)] = value;
     rounds_ = sender_.is_in_round() ? 2 : 1;
-    // Makes the helper thread continue if not all could be sent.
+    // If Pump() could not send everything, wakes the helper thread, which sends the rest.
     if (CanPump() && !Pump()) ring_memory.SendFull();
     return;
   }
@@ -171,6 +179,7 @@ void RingLink::Close() noexcept {
   attempts_ = 0;
   next_time_ = 0;
   state_ = State::kWaiting;
+  is_finished_ = false;
 }
 
 // Handles the messages of the collector that have arrived.
@@ -184,8 +193,8 @@ void RingLink::Receive() noexcept {
     header.msg_iovlen = 2;
     const ssize_t got = recvmsg(socket_.fd(), &header, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    // The collector has closed its end without having read all messages. Its last messages are
-    // still in the queue, and may state which events it has accounted for.
+    // ECONNRESET: the collector has closed its end without having read all messages. Its last
+    // messages are still in the queue, and may state which events it has accounted for.
     if (got < 0 && errno == ECONNRESET) continue;
     // Messages of unknown types may be shorter or longer than a Message. Only the members before
     // `value` are required.
@@ -257,7 +266,7 @@ bool RingLink::HasBell() const noexcept {
 // Makes writers send the message Full to the collector, or to Step() if the connection is inline.
 void RingLink::SetBell() noexcept {
   if (!sender_.is_started()) return ring_memory.SetBell(socket_);
-  // Without the bell, chunks wait for the next round.
+  // If the bell cannot be created, complete chunks wait for the next round.
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) return;
   OwnDescriptor writers_end;
@@ -271,8 +280,8 @@ void RingLink::SetBell() noexcept {
 // the child has neither the region nor the helper thread.
 bool RingLink::CanPump() const noexcept { return ring_memory.exists() && socket_.IsOurs(); }
 
-// If the connection is inline, sends what the socket takes. Returns the time in ms until the next
-// round; -1: no further round is needed before a descriptor is ready.
+// If the connection is inline, sends what the socket takes. Returns the time in ms after which the
+// caller must call this again; -1: only when descriptor() or bell() is ready.
 int RingLink::PumpInline() noexcept {
   if (!sender_.is_started()) return -1;
   if (!CanPump()) return kRoundTime;
@@ -290,9 +299,10 @@ int RingLink::PumpInline() noexcept {
   return ticks_ > 0 || !is_done ? kRoundTime : -1;
 }
 
-// Returns false if not all could be sent. Sets is_full_ if the queue of the socket is full.
+// Sends the rest of the round and the queued messages. Returns false if it could not send all of
+// them. Sets is_full_ if the queue of the socket is full.
 bool RingLink::Pump() noexcept {
-  // With other errors, waiting until the socket is writable would not help.
+  // After errors other than EAGAIN, waiting until the socket is writable would not help.
   const auto fail = [this] {
     is_full_ = errno == EAGAIN;
     return false;
@@ -302,28 +312,50 @@ bool RingLink::Pump() noexcept {
   } while (rounds_ > 0 && --rounds_ > 0);
   for (std::size_t i = 0; queued_ != 0 && i < kTypes; ++i) {
     if ((queued_ >> i & 1) == 0) continue;
-    const Message message = MakeMessage(static_cast<MessageType>(i), queued_values_[i]);
-    if (send(socket_.fd(), &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-      return fail();
-    }
+    if (!SendMessage(static_cast<MessageType>(i), queued_values_[i])) return fail();
     queued_ &= ~(1U << i);
   }
   is_full_ = false;
   return true;
 }
 
+// Sends a message now. Returns false, and sets errno, if the socket does not take it.
+bool RingLink::SendMessage(MessageType type, std::uint64_t value) noexcept {
+  const Message message = MakeMessage(type, value);
+  return send(socket_.fd(), &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(sizeof(message));
+}
+
 void RingLink::Finish() noexcept {
   const ErrnoKeeper keeper;
-  if (state_ == State::kWaiting || !sender_.is_started()) return;
+  if (state_ == State::kWaiting || !sender_.is_started() || !CanPump()) return;
+  // Disables all sets before it sends End, because no count would include later events.
+  user_->Disconnected();
+  SendRest();
+  state_ = State::kWaiting;
+  ring_memory.ClearBell();
+  EndInline();
+  // The socket stays open until the process ends, because the helper thread may be waiting for it.
+  is_finished_ = true;
+}
+
+// Sends all events and the message End. If the collector does not take them in time, sends only the
+// counts and End, for which it makes the queue of the socket larger.
+void RingLink::SendRest() noexcept {
   rounds_ = sender_.is_in_round() ? 2 : 1;
+  queued_ |= 1U << static_cast<unsigned>(MessageType::kEnd);
+  queued_values_[static_cast<std::size_t>(MessageType::kEnd)] = 0;
   const std::uint64_t end = NowMs() + kFinishTime;
   while (CanPump() && !Pump()) {
     pollfd writable{socket_.fd(), POLLOUT, 0};
+    if (!is_full_) return;
+    const bool is_late = NowMs() >= end || poll(&writable, 1, kFinishPause) != 1;
+    if (!is_late && writable.revents == POLLOUT) continue;
     // POLLHUP: the collector has closed the connection.
-    if (!is_full_ || NowMs() >= end || poll(&writable, 1, kFinishPause) != 1 ||
-        writable.revents != POLLOUT) {
-      return;
-    }
+    if ((writable.revents & POLLHUP) != 0) return;
+    setsockopt(socket_.fd(), SOL_SOCKET, SO_SNDBUF, &kLastQueueBytes, sizeof(kLastQueueBytes));
+    if (sender_.SendCounts(socket_.fd())) static_cast<void>(SendMessage(MessageType::kEnd, 0));
+    return;
   }
 }
 
@@ -409,10 +441,8 @@ int RingLink::Greet() noexcept {
 
 // Sends an inline Hello. Returns 0 or an errno.
 int RingLink::GreetInline() noexcept {
-  if (!sender_.Start(ring_memory.base(), ring_memory.chunk_count())) return ENOMEM;
-  // Some hosts have a default that is too small for a message with kMaxPayload.
-  constexpr int kQueueBytes = 4 * ring::kMaxPayload;
   setsockopt(socket_.fd(), SOL_SOCKET, SO_SNDBUF, &kQueueBytes, sizeof(kQueueBytes));
+  if (!sender_.Start(ring_memory.base(), ring_memory.chunk_count(), socket_.fd())) return ENOMEM;
   struct {
     Message message;
     ring::InlineHello hello;
@@ -421,7 +451,8 @@ int RingLink::GreetInline() noexcept {
       sender_.MakeHello()};
   if (send(socket_.fd(), &greeting, sizeof(greeting), MSG_DONTWAIT | MSG_NOSIGNAL) ==
       static_cast<ssize_t>(sizeof(greeting))) {
-    // The collector gets the names of sets in the first round, and reads them at this message.
+    // The first round sends the names of the sets. The message kSets is sent after that round, and
+    // makes the collector read the names.
     queued_ = 1U << static_cast<unsigned>(MessageType::kSets);
     queued_values_[static_cast<std::size_t>(MessageType::kSets)] = 0;
     rounds_ = 1;

@@ -14,7 +14,8 @@
 
 namespace eh::internal {
 
-// The callbacks of a RingLink. RingLink::Step() calls them; RingLink::Forget() calls Disconnected.
+// The callbacks of a RingLink. RingLink::Step() calls them; RingLink::Forget() and Finish() call
+// Disconnected.
 class RingLinkUser {
  public:
   // Creates the region, before RingLink sends it, if it does not exist or the program has closed
@@ -47,10 +48,10 @@ class RingLink {
   // Reads the paths of the sockets from the environment. Later calls do nothing.
   void Prepare() noexcept;
   // Connects, or handles the messages that have arrived. Returns the time in ms after which the
-  // caller must call Step() again; -1: only when descriptor() is readable. If `watches` is true,
-  // waits for changes of the folders of the sockets; else tries to connect each second.
+  // caller must call Step() again; -1: only when descriptor() or bell() is ready. If `watches` is
+  // true, waits for changes of the folders of the sockets; else tries to connect each second.
   int Step(bool watches) noexcept;
-  // Returns the descriptor to wait for, -1: none, and the events of poll() to wait for.
+  // Return the descriptor that the caller must poll (-1: none), and the events of poll() for it.
   int descriptor() const noexcept;
   short events() const noexcept;
   // Returns a descriptor that is readable when an inline connection has chunks to send; -1: none.
@@ -58,10 +59,12 @@ class RingLink {
   // Sends a message if there is a connection. The message is lost if the queue of the socket is
   // full, unless the connection is inline: Step() then sends it later, after all events so far.
   void Send(ring::MessageType type, std::uint64_t value) noexcept;
-  // Makes the next connections inline.
+  // Makes later connections inline, and stores the reason and its errno or 0.
   void UseInline(ring::InlineReason reason, int error) noexcept;
-  // Sends the remaining events of an inline connection, before the process ends. Blocks while the
-  // collector takes data, at most 10 s, and 1 s if it takes none.
+  // Sends the remaining events of an inline connection and the message End, before the process
+  // ends. Blocks for at most 10 s, and gives up earlier if the collector takes no data for 1 s. If
+  // it gives up, tries to send the counts of the events, and End. Calls Disconnected first, so that
+  // no set is enabled. Afterwards, Step() does nothing until Close().
   void Finish() noexcept;
   // Ends the connection after the program has closed its descriptors. Does not close a number that
   // may belong to another file now.
@@ -71,7 +74,8 @@ class RingLink {
 
   State state() const noexcept { return state_; }
   const OwnDescriptor& socket() const noexcept { return socket_; }
-  // Returns why the connection is inline, kNone if it is not, and the errno that is the cause or 0.
+  // Return why the connection is inline (kNone: it is not inline), and the errno that is the cause
+  // (0: none).
   ring::InlineReason inline_reason() const noexcept { return inline_reason_; }
   int inline_error() const noexcept { return inline_error_; }
   // Returns the errno of the last attempt to connect, or ECONNREFUSED if the collector refused the
@@ -87,7 +91,7 @@ class RingLink {
 
  private:
   static constexpr std::size_t kPathBytes = sizeof(sockaddr_un::sun_path);
-  static constexpr std::size_t kTypes = static_cast<std::size_t>(ring::MessageType::kPatch) + 1;
+  static constexpr std::size_t kTypes = static_cast<std::size_t>(ring::MessageType::kEnd) + 1;
 
   void Receive() noexcept;
   bool Handle(const ring::Message& message, std::size_t payload) noexcept;
@@ -101,6 +105,8 @@ class RingLink {
   bool CanPump() const noexcept;
   int PumpInline() noexcept;
   bool Pump() noexcept;
+  bool SendMessage(ring::MessageType type, std::uint64_t value) noexcept;
+  void SendRest() noexcept;
   void EndInline() noexcept;
   void Drop() noexcept;
   void Watch() noexcept;
@@ -109,6 +115,7 @@ class RingLink {
   RingLinkUser* user_;
   State state_ = State::kWaiting;
   bool is_prepared_ = false;
+  bool is_finished_ = false;
   char paths_[2][kPathBytes] = {};
   std::size_t path_ = 0;
   OwnDescriptor socket_;
@@ -119,8 +126,8 @@ class RingLink {
   // Messages that wait for a round of the sender: their types as bits, and their values by type.
   std::uint32_t queued_ = 0;
   std::uint64_t queued_values_[kTypes] = {};
-  int rounds_ = 0;  // number of rounds of the sender before the queued messages
-  int ticks_ = 0;   // number of steps until an idle connection stops sending at intervals
+  int rounds_ = 0;  // rounds of the sender to complete before the queued messages are sent
+  int ticks_ = 0;   // rounds to send at intervals after all sets are disabled
   ring::InlineReason inline_reason_ = ring::InlineReason::kNone;
   int inline_error_ = 0;
   int error_ = 0;

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,10 +52,32 @@ constexpr auto kAcquire = std::memory_order_acquire;
 constexpr auto kRelease = std::memory_order_release;
 // Maximum number of bytes of a chunk in one Patch.
 constexpr std::uint32_t kPieceBytes = 8 * 1024;
-// Number of sets whose registrations are sent in one Patch.
+// Maximum number of bytes of Patches in a message if the queue of the socket is as small as the
+// kernel permits. Each Patch except those of chunks is smaller.
+constexpr std::uint32_t kLeastPayload = 4 * 1024;
+// Number of sets whose numbers of registrations are sent in one Patch.
 constexpr std::uint32_t kUsersBlock = 16;
-// Bytes of a writer that change while the writer has the same ordinal.
+// Bytes of a Writer before `accounted`. The service changes the bytes after them only when it
+// claims the writer.
 constexpr std::size_t kWriterBytes = offsetof(ring::Writer, accounted);
+
+std::uint64_t NowNs() noexcept {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// Returns the maximum number of bytes of Patches in a message to this socket. The kernel rejects a
+// message that is longer than the queue less 32 bytes (EMSGSIZE), even if the queue is empty.
+std::uint32_t MaxPayload(int socket) noexcept {
+  int queue = 0;
+  socklen_t size = sizeof(queue);
+  if (getsockopt(socket, SOL_SOCKET, SO_SNDBUF, &queue, &size) != 0) return ring::kMaxPayload;
+  const int room = queue - 32 - static_cast<int>(sizeof(ring::Message));
+  return std::clamp(static_cast<std::uint32_t>(std::max(room, 0)) & ~7U, kLeastPayload,
+                    ring::kMaxPayload);
+}
 
 ring::ServicePage* PageAt(std::byte* base) noexcept {
   return reinterpret_cast<ring::ServicePage*>(base + ring::kServiceOffset);
@@ -77,7 +100,8 @@ struct RingSender::Scratch {
     std::byte payload[ring::kMaxPayload];
   } out;
   alignas(8) std::byte in[ring::kMaxPayload];
-  // The values when the round began, and those that the collector has.
+  // Values of the region when the round began, and the values that were sent (sent_page,
+  // sent_writers).
   PageCopy page;
   PageCopy sent_page;
   WriterCopy writers[ring::kMaxWriters];
@@ -95,7 +119,8 @@ RingSender::Changed* RingSender::changed() const noexcept {
 }
 std::byte* RingSender::input() const noexcept { return scratch_->in; }
 
-bool RingSender::Start(std::byte* base, std::uint32_t chunk_count) noexcept {
+bool RingSender::Start(std::byte* base, std::uint32_t chunk_count, int socket) noexcept {
+  static_assert(ring::PatchBytes(ring::kNameBytes) <= kLeastPayload);
   static_assert(sizeof(WriterCopy) == sizeof(ring::Writer));
   static_assert(sizeof(ControlCopy) == sizeof(ring::ChunkControl));
   static_assert(sizeof(PageCopy) == sizeof(ring::ServicePage));
@@ -112,6 +137,9 @@ bool RingSender::Start(std::byte* base, std::uint32_t chunk_count) noexcept {
   phase_ = Phase::kIdle;
   names_sent_ = 0;
   out_size_ = 0;
+  max_payload_ = MaxPayload(socket);
+  round_began_ = 0;
+  sent_until_ = 0;
   return true;
 }
 
@@ -133,13 +161,12 @@ ring::InlineHello RingSender::MakeHello() const noexcept {
 
 RingSender::Result RingSender::Pump(int socket) noexcept {
   if (out_size_ != 0 && !Flush(socket)) return Result::kBlocked;
-  if (phase_ == Phase::kIdle) BeginRound();
-  using Send = bool (RingSender::*)(int) noexcept;
-  constexpr Send kSends[] = {&RingSender::SendNames,  &RingSender::SendPage,
-                             &RingSender::SendUsers,  &RingSender::SendAccounted,
-                             &RingSender::SendChunks, &RingSender::SendWriters};
+  if (phase_ == Phase::kIdle) {
+    sent_until_ = round_began_;
+    BeginRound();
+  }
   while (phase_ != Phase::kIdle) {
-    if (!(this->*kSends[static_cast<std::size_t>(phase_) - 1])(socket)) return Result::kBlocked;
+    if (!Run(phase_, socket)) return Result::kBlocked;
     cursor_ = 0;
     phase_ =
         phase_ == Phase::kWriters ? Phase::kIdle : static_cast<Phase>(static_cast<int>(phase_) + 1);
@@ -147,9 +174,33 @@ RingSender::Result RingSender::Pump(int socket) noexcept {
   return out_size_ == 0 || Flush(socket) ? Result::kDone : Result::kBlocked;
 }
 
-// Reads the counts before it lists the chunks, as RingRegion::Read() does and for the same reason.
-// Reads the number of sets last, so that the collector gets the sets of all records.
+bool RingSender::SendCounts(int socket) noexcept {
+  // Sends the pending Patches first, because the Patches of the counts depend on them.
+  if (out_size_ != 0 && !Flush(socket)) return false;
+  BeginRound();
+  // This function sends no names, so set_count must include only names that were sent before.
+  scratch_->page.set_count = names_sent_;
+  for (const Phase phase : {Phase::kPage, Phase::kAccounted, Phase::kWriters}) {
+    cursor_ = 0;
+    if (!Run(phase, socket)) return false;
+  }
+  return out_size_ == 0 || Flush(socket);
+}
+
+// Sends what belongs to a phase of the round, from cursor_ on. Returns false if it cannot be sent.
+bool RingSender::Run(Phase phase, int socket) noexcept {
+  using Send = bool (RingSender::*)(int) noexcept;
+  constexpr Send kSends[] = {&RingSender::SendNames,  &RingSender::SendPage,
+                             &RingSender::SendUsers,  &RingSender::SendAccounted,
+                             &RingSender::SendChunks, &RingSender::SendWriters};
+  return (this->*kSends[static_cast<std::size_t>(phase) - 1])(socket);
+}
+
+// Reads the counts before it lists the chunks, so that the listed chunks have the records of all
+// events that the counts include. Reads the number of sets last, so that the round sends the names
+// of the sets of all these records.
 void RingSender::BeginRound() noexcept {
+  round_began_ = NowNs();
   const ring::ServicePage& page = *PageAt(base_);
   PageCopy& copy = scratch_->page;
   copy.lost_without_writer = page.lost_without_writer.load(kRelaxed);
@@ -234,6 +285,7 @@ bool RingSender::SendUsers(int socket) noexcept {
 }
 
 // Sends the new writers as if they had written only the events that a collector has accounted for.
+// SendWriters() sends their true counts, after SendChunks() has sent their records.
 bool RingSender::SendAccounted(int socket) noexcept {
   for (; cursor_ < seen_count_; ++cursor_) {
     const std::uint32_t index = scratch_->seen[cursor_];
@@ -250,10 +302,13 @@ bool RingSender::SendAccounted(int socket) noexcept {
 }
 
 bool RingSender::SendChunks(int socket) noexcept {
+  const auto max_piece =
+      std::min(kPieceBytes, max_payload_ - static_cast<std::uint32_t>(sizeof(ring::Patch)));
   for (; cursor_ < changed_count_; ++cursor_) {
     const Changed& chunk = changed()[cursor_];
     const ring::ChunkControl& from = ControlsAt(base_)[chunk.index];
-    // Chunks of writers that are newer than the round wait for the next round.
+    // If the owner was claimed after the round began, the collector does not know it yet: its chunk
+    // waits for the next round.
     const std::uint32_t writer = from.writer.load(kRelaxed) % ring::kMaxWriters;
     if (scratch_->sent_writers[writer].ordinal != from.ordinal.load(kRelaxed)) continue;
     SentChunk& sent = sent_chunks()[chunk.index];
@@ -261,7 +316,7 @@ bool RingSender::SendChunks(int socket) noexcept {
     const std::uint64_t offset =
         ring::kChunksOffset + std::uint64_t{chunk.index} * ring::kChunkBytes;
     while (sent.bytes < chunk.committed) {
-      const std::uint32_t piece = std::min(kPieceBytes, chunk.committed - sent.bytes);
+      const std::uint32_t piece = std::min(max_piece, chunk.committed - sent.bytes);
       if (!Put(socket, offset + sent.bytes, base_ + offset + sent.bytes, piece)) return false;
       sent.bytes += piece;
     }
@@ -289,7 +344,8 @@ bool RingSender::SendWriters(int socket) noexcept {
     const WriterCopy& now = scratch_->writers[index];
     WriterCopy& sent = scratch_->sent_writers[index];
     if (std::memcmp(&now, &sent, kWriterBytes) == 0) continue;
-    // SendAccounted() has sent the other bytes. Only the collector changes them later.
+    // Sends only the first kWriterBytes: SendAccounted() has sent the rest, which only the
+    // collector changes later.
     if (!Put(socket, ring::kWritersOffset + index * sizeof(now), &now, kWriterBytes)) return false;
     sent = now;
   }
@@ -301,7 +357,7 @@ bool RingSender::SendWriters(int socket) noexcept {
 bool RingSender::Put(int socket, std::uint64_t offset, const void* bytes,
                      std::size_t size) noexcept {
   const std::uint32_t room = ring::PatchBytes(static_cast<std::uint32_t>(size));
-  if (out_size_ + room > ring::kMaxPayload && !Flush(socket)) return false;
+  if (out_size_ + room > max_payload_ && !Flush(socket)) return false;
   std::byte* const to = scratch_->out.payload + out_size_;
   const ring::Patch patch{static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size)};
   std::memcpy(to, &patch, sizeof(patch));
@@ -314,8 +370,10 @@ bool RingSender::Put(int socket, std::uint64_t offset, const void* bytes,
 // Sends the message with the Patches so far. Returns false if it cannot be sent. If the connection
 // has ended, the next receive notices it.
 bool RingSender::Flush(int socket) noexcept {
-  scratch_->out.message = {ring::kMessageMagic, ring::MessageType::kPatch, 0, ring::kVersion,
-                           static_cast<std::uint32_t>(getpid())};
+  // If no phase is left, this message completes the round.
+  const std::uint64_t sent_until = phase_ == Phase::kIdle ? round_began_ : sent_until_;
+  scratch_->out.message = {ring::kMessageMagic, ring::MessageType::kPatch, sent_until,
+                           ring::kVersion, static_cast<std::uint32_t>(getpid())};
   const std::size_t size = sizeof(ring::Message) + out_size_;
   if (send(socket, &scratch_->out, size, MSG_DONTWAIT | MSG_NOSIGNAL) !=
       static_cast<ssize_t>(size)) {

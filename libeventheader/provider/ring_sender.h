@@ -10,14 +10,14 @@
 
 namespace eh::internal {
 
-// Sends the region in rounds. A round sends what has changed until it began: the names of sets, the
-// numbers of their registrations, the service page, the committed records with their chunks, and
-// the counts of the writers, in this order. Chunks are sent oldest first, and counts are read
-// before the chunks. So at any moment, the collector's copy has the records of all events that its
-// counts include, except lost ones. New writers are sent before their chunks: the collector needs
-// their accounted numbers, to skip the events that an earlier connection has accounted for, and to
-// store new numbers before it frees chunks. Never blocks. Not thread-safe: the transport's lock
-// guards it.
+// Sends the region in rounds. A round sends the changes that were made before it began, in this
+// order: the names of sets, the service page, the numbers of registrations of the sets, new
+// writers, the committed records with their chunks, and the counts of the writers. Chunks are sent
+// oldest first, and counts are read before the chunks. At any moment, the collector's copy
+// therefore has the records of all events that its counts include, except lost events. New writers
+// are sent before their chunks, because the collector needs Writer::accounted: it skips the events
+// before this number, and raises the number before it frees chunks. Never blocks. Not
+// thread-safe: the transport's lock guards it.
 class RingSender {
  public:
   enum class Result : std::uint8_t {
@@ -27,9 +27,10 @@ class RingSender {
 
   constexpr RingSender() noexcept = default;
 
-  // Begins a connection for the region at `base`, whose copy in the collector is empty. Returns
+  // Begins a connection for the region at `base`, whose copy in the collector is empty. The queue
+  // of the socket must not become smaller later, because it limits the size of messages. Returns
   // false if memory for the state of the connection cannot be allocated.
-  bool Start(std::byte* base, std::uint32_t chunk_count) noexcept;
+  bool Start(std::byte* base, std::uint32_t chunk_count, int socket) noexcept;
   // Ends the connection. Keeps the memory for the next connection.
   void Stop() noexcept { base_ = nullptr; }
   bool is_started() const noexcept { return base_ != nullptr; }
@@ -41,9 +42,13 @@ class RingSender {
   // Continues the round, or begins one, and sends as much as the socket takes.
   Result Pump(int socket) noexcept;
   bool is_in_round() const noexcept { return phase_ != Phase::kIdle; }
+  // Sends the counts of all writers as they are now, instead of the rest of the round. The counts
+  // then include events whose records were not sent, and the collector counts these as lost.
+  // Returns false if the socket does not take all messages. The connection must end afterwards.
+  bool SendCounts(int socket) noexcept;
   // Applies the Patches of a message from the collector. Returns false if one of them is invalid.
   bool Apply(const std::byte* patches, std::size_t size) noexcept;
-  // Returns a buffer of ring::kMaxPayload bytes for the contents of a message.
+  // Returns a buffer of ring::kMaxPayload bytes for the Patches of a message from the collector.
   std::byte* input() const noexcept;
 
  private:
@@ -69,6 +74,7 @@ class RingSender {
 
   void BeginRound() noexcept;
   void ListChunks() noexcept;
+  bool Run(Phase phase, int socket) noexcept;
   bool SendNames(int socket) noexcept;
   bool SendPage(int socket) noexcept;
   bool SendUsers(int socket) noexcept;
@@ -90,7 +96,12 @@ class RingSender {
   std::uint32_t changed_count_ = 0;
   std::uint32_t names_sent_ = 0;
   std::uint32_t seen_count_ = 0;  // number of writers that the round may send
-  std::size_t out_size_ = 0;      // bytes of the message that is not sent yet, after its Message
+  std::size_t out_size_ = 0;      // bytes of Patches in the message that is not sent yet
+  std::uint32_t max_payload_ = ring::kMaxPayload;  // maximum bytes of Patches in a message
+  // Times at which the current round and the last complete round began, in ns of CLOCK_MONOTONIC;
+  // 0: none. All events that were committed before sent_until_ have been sent.
+  std::uint64_t round_began_ = 0;
+  std::uint64_t sent_until_ = 0;
 };
 
 }  // namespace eh::internal

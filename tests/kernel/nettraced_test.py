@@ -22,7 +22,7 @@ from support.kernel import tracepoints
 from support.load import load
 
 ARGS = script.options(__doc__, "nettrace", "nettraced", "load")
-# The rings hold everything that a load writes, so that nothing is lost on a busy machine.
+# Rings of 8 MiB hold everything that a load writes, so that nothing is lost on a busy machine.
 SELECT = f'select = ["{load.CALL_TRACEPOINT}"]\nring_size = "8M"\n'
 
 
@@ -41,8 +41,8 @@ class NettracedTest(unittest.TestCase):
         return path
 
     def bytes_in(self, folder):
-        """Returns the space that the files in the folder take. The result is at most the space that they took at some moment
-        during the call, because the file that grows is counted first."""
+        """Returns the bytes of disk space that the files in the folder use. The partial file, which grows, is read
+        first. The files therefore used at least this much space at some moment of the call."""
         block, total = os.statvfs(folder).f_frsize, 0
         for name in sorted(os.listdir(folder), key=lambda name: not name.endswith(".partial")):
             try:
@@ -56,7 +56,7 @@ class NettracedTest(unittest.TestCase):
         return [nettraced.json.loads(line)["name"] for line in daemon.ask("list", "--json").splitlines()]
 
     def load(self, events=20_000, threads=2, pause=0):
-        """Makes the calls; returns what load_service prints."""
+        """Runs load_service, which makes the traced calls. Returns its output, parsed."""
         command = [ARGS.load, "--calls", "--events", str(events), "--threads", str(threads)]
         if pause:
             command += ["--pause", str(pause)]
@@ -64,8 +64,7 @@ class NettracedTest(unittest.TestCase):
         return nettraced.json.loads(done.stdout)
 
     def background_load(self, **options):
-        """Makes the calls in a thread. Returns a function that waits for them, and returns what load_service
-        printed."""
+        """Runs load() in a thread. Returns a function that waits for the thread and returns the result of load()."""
         said = []
         thread = threading.Thread(target=lambda: said.append(self.load(**options)))
         thread.start()
@@ -77,9 +76,9 @@ class NettracedTest(unittest.TestCase):
         return finish
 
     def check_files(self, files, services, lossy=None):
-        """Checks that every file verifies and states the events and losses of the files before it. `files` are all
-        files of one run of the daemon. Over all of them, each call of `services` must be there once or be counted as
-        lost."""
+        """Checks that every file passes `nettrace verify` and states the events and losses of the files before it.
+        `files` are all files of one run of the daemon. Each call of `services` must be in exactly one file, or be
+        counted as lost. `lossy` states whether there must be losses; None allows both."""
         calls = sum(thread["written"] for service in services for thread in service["threads"])
         seen, lost = set(), 0
         for file in files:
@@ -105,16 +104,17 @@ class NettracedTest(unittest.TestCase):
         daemon = self.daemon(one="[session.one]\n" + SELECT)
         daemon.start(watchdog=1)
         service = self.load()
-        # The session sees the events within a second, because rings that are not a quarter full are drained each second.
+        # Rings that are less than a quarter full are drained each second, so the status counts the events after a
+        # second.
         nettraced.until(lambda: daemon.status("one")["events"] == 20_000, 60, daemon.log)
         status = daemon.status("one")
         self.assertEqual((status["state"], status["events"], status["tracepoints"]), ("running", 20_000, 1))
         for _ in range(30):
             daemon.hear(0.1)
         self.assertGreater(daemon.said.count("WATCHDOG=1"), 4)
-        # On a slow machine, the first status may be that the daemon starts, and only the next one that it collects.
-        if not any(line.startswith("STATUS=1 collecting") for line in daemon.said):
-            daemon.wait_for_said("STATUS=1 collecting")
+        # On a slow machine, the daemon may have sent only the status of its start so far.
+        if not any(line.startswith("STATUS=sessions: 1 running") for line in daemon.said):
+            daemon.wait_for_said("STATUS=sessions: 1 running")
         self.assertEqual(daemon.stop(), 0)
         self.check_files(daemon.files("one"), [service], lossy=False)
 
@@ -139,10 +139,10 @@ class NettracedTest(unittest.TestCase):
             daemon.wait_for_state("one", "running")
             daemon.process.send_signal(signal.SIGHUP)
             daemon.wait_for_log("the settings have been reloaded")
-            # The supervisor now reads, and must get the last values.
+            # From now on, the supervisor reads. It must receive READY=1 and the last status.
             supervisor.settimeout(10)
             received = []
-            while "READY=1" not in received or not any(line.startswith("STATUS=1 collecting") for line in received):
+            while "READY=1" not in received or not any(line.startswith("STATUS=sessions: 1 running") for line in received):
                 received += supervisor.recv(4096).decode().splitlines()
             self.assertLessEqual(received.count("READY=1"), 2)
             self.fill(path)
@@ -168,6 +168,13 @@ class NettracedTest(unittest.TestCase):
         self.assertEqual(check.returncode, 78)
         # Only lines for the journal begin with a priority, such as "<3>".
         self.assertRegex(check.stderr, r"(?m)^nettraced: .*wrong\.toml:2:1: ")
+        # This error must reach the journal through standard error, because the process ends at once (LogBeforeExit).
+        with tempfile.TemporaryFile("w+") as stream:
+            facts = os.fstat(stream.fileno())
+            subprocess.run([ARGS.nettraced, "--check-config", "--config", daemon.path / "conf"], stderr=stream, check=False,
+                           env={**os.environ, "JOURNAL_STREAM": f"{facts.st_dev}:{facts.st_ino}"})
+            stream.seek(0)
+            self.assertRegex(stream.read(), r"(?m)^<3>.*wrong\.toml:2:1: ")
 
     def test_wrong_file_affects_only_its_sessions_at_start_and_reload(self):
         wrong = "[session.wrong]\nselct = []\n"
@@ -250,7 +257,7 @@ class NettracedTest(unittest.TestCase):
         self.assertRegex(failed.stderr, r"comes\.toml:2:")
         self.assertEqual(daemon.status("comes")["state"], "running")
         self.assertEqual(daemon.status("stays")["started"], started)
-        daemon.wait_for_said("STATUS=3 collecting; ")
+        daemon.wait_for_said("STATUS=sessions: 3 running; ")
         service = finish()
         self.assertEqual(daemon.stop(), 0)
         self.check_files(daemon.files("stays"), [service], lossy=False)
@@ -293,7 +300,7 @@ class NettracedTest(unittest.TestCase):
             file.write(tail.stdout.read(4))  # wait until tail has begun
             service = self.load(events=800_000, pause=1000)
             time.sleep(1.5)
-            # After its session has ended, tail has 2 s to write the rest.
+            # From now on, the output of tail is read: when the session ends, tail has 2 s to write the rest.
             copy = threading.Thread(target=shutil.copyfileobj, args=(tail.stdout, file))
             copy.start()
             daemon.ask("stop", "one")
@@ -319,8 +326,8 @@ class NettracedTest(unittest.TestCase):
             status = daemon.status("box")
             return status["snapshots"], status["snapshotsRefused"]
 
-        # Each load is one trigger. The loop waits for its count, because triggers that are drained together count as one,
-        # and triggers within 10 ms of the last one are ignored.
+        # Each load is one trigger. The loop waits until the trigger is counted, because triggers that are drained
+        # together count as one, and triggers within 10 ms of the last one are ignored.
         for expected in ((1, 0), (2, 0), (2, 1), (2, 2)):
             time.sleep(0.02)
             self.load(events=1000, threads=1)
@@ -407,7 +414,7 @@ class NettracedTest(unittest.TestCase):
         daemon.start()
         self.assertEqual(daemon.status("bad")["state"], "failed")
         self.assertIn("nonesuch", daemon.status("bad")["error"])
-        # A cause that lasts, such as a kernel without user_events, is logged once, however often it is retried.
+        # The start is retried and fails again for the same reason. The reason must be logged only once.
         since, failed = daemon.status("bad")["stateSince"], {daemon.status("bad")["errorTime"]}
         nettraced.until(lambda: failed.add(daemon.status("bad")["errorTime"]) or len(failed) > 2, 30, daemon.log)
         self.assertEqual(daemon.status("bad")["stateSince"], since)
@@ -466,7 +473,7 @@ class NettracedTest(unittest.TestCase):
 
     def test_names_tracepoints_without_descriptors(self):
         daemon = self.daemon(one="[session.one]\n" + SELECT, many='[session.many]\nselect = ["syscalls:*"]\n')
-        # Root with all capabilities would raise the limit.
+        # With CAP_SYS_RESOURCE, the daemon would raise the limit of open files.
         daemon.start(prefix=("setpriv", "--bounding-set=-sys_resource", "--inh-caps=-sys_resource",
                              "prlimit", "--nofile=100:100"))
         service = self.load(events=1000)
@@ -483,7 +490,7 @@ class NettracedTest(unittest.TestCase):
     def test_a_capture_thread_that_hangs_stops_the_watchdog_notifications(self):
         daemon = self.daemon(one="[session.one]\n" + SELECT)
         daemon.start(watchdog=2)
-        time.sleep(1.5)  # The capture thread has started by then, and only drains.
+        time.sleep(1.5)  # By then, the capture thread has started, and only drains rings.
         with threads.stopped(daemon.process.pid, "capture"):
             time.sleep(2.5)
             while daemon.hear(0.1):

@@ -67,7 +67,8 @@ constexpr char kNoValue[] = "true";  // text that CLI11 stores for an option wit
 constexpr char kStopWhenFull[] = "stop";
 constexpr char kWaitWhenFull[] = "wait";
 
-// Path of the output if there is no -o, and the path to which a file with that path is renamed.
+// Path of the output if there is no -o, and the path to which a file of an earlier recording at
+// kDefaultOutput is renamed.
 constexpr char kDefaultOutput[] = "trace.nettrace";
 constexpr char kPreviousOutput[] = "trace.1.nettrace";
 
@@ -156,7 +157,7 @@ class Output {
     if (replaced_bytes_) return *replaced_bytes_;
     return compressed_bytes_ == nullptr ? bytes : compressed_bytes_->load();
   }
-  // Must be called when a file of `bytes` has replaced the output.
+  // Must be called when another file, of `bytes` bytes, has replaced the output.
   void ReplaceBytes(std::uint64_t bytes) { replaced_bytes_ = bytes; }
 
  private:
@@ -264,12 +265,13 @@ void PrintCpuChanges(const trace::AccountSummary& account) {
     }
   }
   if (count > kMaxShown) {
-    absl::FPrintF(stderr, "  CPUs came online %d more times; see cpuChanges of --json\n",
+    absl::FPrintF(stderr, "  further times that a CPU came online: %d; see cpuChanges of --json\n",
                   count - kMaxShown);
   }
 }
 
-// Prints how many processes of .NET wrote events.
+// Prints how many .NET processes enabled their events, did not, wrote perf maps, and were not asked
+// to enable them because too many others ran.
 void PrintDotnet(const RecordArguments& arguments, const collector::DotnetReport& report) {
   std::uint64_t others = report.not_enabled;
   std::uint64_t by_stream = 0;
@@ -292,7 +294,8 @@ void PrintDotnet(const RecordArguments& arguments, const collector::DotnetReport
     absl::FPrintF(stderr, "  .NET processes that wrote perf maps: %d\n", with_maps);
   }
   if (report.not_asked != 0) {
-    absl::FPrintF(stderr, "  further .NET processes that were not asked: %d\n", report.not_asked);
+    absl::FPrintF(stderr, "  .NET processes from which no events were requested: %d\n",
+                  report.not_asked);
   }
 }
 
@@ -365,8 +368,10 @@ void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited
   std::map<std::string, std::uint64_t> by_tracepoint;
   for (const auto& [key, count] : summary.account.losses()) by_tracepoint[key.second] += count;
   std::uint64_t of_streams = 0;
+  std::uint64_t of_services = 0;
   for (const auto& [tracepoint, count] : by_tracepoint) {
     if (absl::StartsWith(tracepoint, "dotnet:")) of_streams += count;
+    if (absl::StartsWith(tracepoint, "ring:")) of_services += count;
   }
   std::uint64_t of_journal = 0;
   for (const std::string_view name : {collector::kDeletedEntries, collector::kSuppressedMessages}) {
@@ -385,11 +390,17 @@ void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited
                   "  lost: the runtimes of .NET processes wrote events faster than they were read; "
                   "select fewer events with --dotnet\n");
   }
-  if (of_streams + of_journal == summary.lost) {
-    // No ring was full.
-  } else if (waited == absl::ZeroDuration()) {
-    absl::FPrintF(stderr, "  lost: the rings were full; use a larger --ring-size\n");
-  } else {
+  const std::uint64_t of_rings = summary.lost - of_streams - of_journal;
+  if (waited == absl::ZeroDuration()) {
+    if (of_services != 0) {
+      absl::FPrintF(stderr,
+                    "  lost: the memory of services was full; use a larger --ring-size, and set "
+                    "a larger EVENTHEADER_RING_SIZE for the services\n");
+    }
+    if (of_rings != of_services) {
+      absl::FPrintF(stderr, "  lost: the rings were full; use a larger --ring-size\n");
+    }
+  } else if (of_rings != 0) {
     absl::FPrintF(
         stderr,
         "  lost: the rings were full, because the disk was full for %s; free space, or use "
@@ -409,6 +420,20 @@ void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited
   }
 }
 
+// Prints the first services whose losses are unknown.
+void PrintUnknownServices(const trace::AccountSummary& account) {
+  constexpr std::size_t kShown = 3;
+  const std::vector<trace::AccountEvent>& services = account.unknown_services();
+  for (std::size_t i = 0; i < std::min(services.size(), kShown); ++i) {
+    absl::FPrintF(stderr, "  losses are unknown: %s\n",
+                  base::Printable(trace::UnknownServiceText(services[i])));
+  }
+  if (services.size() > kShown) {
+    absl::FPrintF(stderr, "  losses are unknown: %u more\n",
+                  services.size() - kShown + account.unknown_services_left_out());
+  }
+}
+
 void PrintSummary(const RecordArguments& arguments, const collector::SessionSummary& summary,
                   const Output& output, absl::Duration waited,
                   const collector::DotnetRecording* dotnet) {
@@ -422,6 +447,7 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
                 base::Counted(summary.threads, "thread"),
                 base::Counted(summary.tracepoints, "tracepoint"));
   if (summary.lost != 0) PrintLosses(summary, waited);
+  PrintUnknownServices(summary.account);
   if (summary.undecoded != 0) {
     absl::FPrintF(stderr,
                   "  %s could not be decoded; the file has the bytes and the reason in events "
@@ -629,14 +655,14 @@ class OwnSocket {
   absl::StatusOr<std::string> Make() {
     std::string folder = "/tmp/nettrace-XXXXXX";
     if (mkdtemp(folder.data()) == nullptr) {
-      return base::ErrnoStatus(errno, "cannot create a folder in /tmp for the services' socket",
-                               "set EVENTHEADER_SOCKET to a path in another folder");
+      return base::ErrnoStatus(errno, "cannot create a directory in /tmp for the services' socket",
+                               "set EVENTHEADER_SOCKET to a path in another directory");
     }
     folder_ = folder;
     // Other users can use the socket, because the command may run services as other users.
     if (chmod(folder.c_str(), 0711) != 0) {
       return base::ErrnoStatus(errno, absl::StrCat(folder, ": the mode cannot be set"),
-                               "set EVENTHEADER_SOCKET to a path in another folder");
+                               "set EVENTHEADER_SOCKET to a path in another directory");
     }
     const std::string path = folder + "/events";
     setenv("EVENTHEADER_SOCKET", path.c_str(), 1);
@@ -649,9 +675,10 @@ class OwnSocket {
 
 // Makes the capture accept services that pass their events through rings in user space, and sets
 // `*why` to the reason for rings. Does so only if the selectors may match tracepoints of services,
-// and services use rings instead of user_events. EVENTHEADER_SOCKET states the socket. If it is not
-// set, the default socket is used. If another collector has a default socket, or there is no
-// default socket for this user, a command gets the socket in `own`.
+// and services use rings instead of user_events. EVENTHEADER_SOCKET states the socket. If this
+// variable is not set, uses the default socket of this user. If the user has no default socket, or
+// another collector has one, creates a folder for a socket in `own`, for the services that the
+// command starts. Fails in these two cases if there is no command.
 absl::Status AddRings(const RecordArguments& arguments,
                       const std::vector<collector::Selector>& selectors,
                       collector::CaptureOptions* capture, OwnSocket* own, std::string* why) {
@@ -700,7 +727,7 @@ void PrintRings(const collector::Capture& capture, const std::string& why) {
   }
 }
 
-// If only streams of .NET are recorded, prints the reason.
+// If events of .NET come only through EventPipe streams, prints the reason.
 void PrintStreams(const collector::DotnetRecording& dotnet) {
   if (dotnet.why_only_streams().ok()) return;
   absl::FPrintF(stderr,
@@ -719,10 +746,13 @@ void AddSymbols(const RecordArguments& arguments, Output* output,
       !S_ISREG(facts.st_mode)) {
     return;
   }
-  constexpr char kLater[] = "'nettrace symbolize' adds the names of functions";
+  constexpr char kLater[] = "'nettrace symbolize' adds them";
   constexpr off_t kMaxSize = off_t{1} << 30;
   if (facts.st_size > kMaxSize) {
-    absl::FPrintF(stderr, "nettrace record: the file is larger than 1 GiB; %s\n", kLater);
+    absl::FPrintF(
+        stderr,
+        "nettrace record: the file is larger than 1 GiB, so no names of functions were added; %s\n",
+        kLater);
     return;
   }
   const cli::DefaultSignals signals;
@@ -877,7 +907,7 @@ int Record(const RecordArguments& arguments) {
     absl::FPrintF(stderr, "  %s of services refused\n",
                   base::Counted(server->refused(), "connection"));
   }
-  // The kernel needs time to release each tracepoint. With many tracepoints, the process would seem
+  // The kernel needs time to release each tracepoint. Without this message, the process would seem
   // to hang.
   constexpr std::uint64_t kMany = 100;
   if (summary.tracepoints >= kMany) {
@@ -956,8 +986,9 @@ void AddRecord(CLI::App& app, int* exit_code) {
   CLI::Option* fields =
       record->add_option("--journal-fields", arguments->journal_fields,
                          "Further fields of entries to record, e.g. MESSAGE_ID,_UID");
-  CLI::Option* folder = record->add_option("--journal-dir", arguments->journal_folder,
-                                           "Folder of the journal's files, e.g. those of the host");
+  CLI::Option* folder =
+      record->add_option("--journal-dir", arguments->journal_folder,
+                         "Directory of the journal's files, e.g. those of the host");
   for (CLI::Option* option : {fields, folder}) option->needs(journal);
   record
       ->add_flag("--dotnet-perf-maps", arguments->dotnet_perf_maps,
@@ -999,8 +1030,9 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "read, "
       "a second SIGINT ends the recording without waiting for it.\n\n"
       "Exit code: that of the command if the recording ended because the command ended, else 0; 1 "
-      "the recording failed; 2 wrong usage; 3 instead of 0, a selector matched no tracepoint that "
-      "can be recorded, or no process enabled --dotnet; 127 the command cannot be started.\n\n"
+      "the recording failed; 2 wrong usage; 3 instead of 0 if a selector matched no tracepoint "
+      "that can be recorded, or no process could enable the events of --dotnet; 127 the command "
+      "cannot be started.\n\n"
       "Examples:\n"
       "  nettrace record -e MyCompany_MyService --duration 10s\n"
       "  nettrace record -o trace.nettrace \\\n"

@@ -24,8 +24,8 @@ using State = control::SessionStatus::State;
 // the last known state is used.
 constexpr absl::Duration kLookTime = absl::Milliseconds(500);
 // Longest wait for a capture to describe its services, and shortest time between two descriptions.
-// A description takes time of the capture's thread, and members of look_group could request too
-// many.
+// A description takes time of the capture's thread, and members of look_group (settings.h) may
+// request descriptions at any rate.
 constexpr absl::Duration kListTime = absl::Seconds(5);
 constexpr absl::Duration kListEvery = absl::Milliseconds(100);
 // Longest wait for sessions to complete a request.
@@ -171,7 +171,7 @@ std::string Daemon::StatusLine() {
     rate += status.events_per_second;
     lost += status.lost;
   }
-  std::string text = absl::StrCat(collecting, " collecting");
+  std::string text = absl::StrCat("sessions: ", collecting, " running");
   if (suspended != 0) absl::StrAppend(&text, ", ", suspended, " suspended");
   if (failed != 0) absl::StrAppend(&text, ", ", failed, " failed");
   absl::StrAppendFormat(&text, "; %.0f events/s, %u lost", rate, lost);

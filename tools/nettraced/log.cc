@@ -39,12 +39,19 @@ bool SendToJournal(int priority, const std::string& message,
   return sd_journal_sendv(parts.data(), static_cast<int>(parts.size())) == 0;
 }
 
-void LogLine(int priority, const std::string& message, std::initializer_list<LogField> fields) {
+bool StderrIsJournal() {
   static const bool is_journal = IsJournal(STDERR_FILENO);
-  if (is_journal && SendToJournal(priority, message, fields)) return;
-  const std::string line =
-      absl::StrCat(is_journal ? absl::StrCat("<", priority, ">") : std::string(),
-                   "nettraced: ", base::Printable(message), "\n");
+  return is_journal;
+}
+
+std::vector<std::string> LinesOf(const std::string& message) {
+  return absl::StrSplit(message, '\n', absl::SkipEmpty());
+}
+
+void WriteLine(int priority, const std::string& message) {
+  const std::string line = absl::StrCat(
+      StderrIsJournal() ? absl::StrCat("<", priority, ">") : std::string("nettraced: "),
+      base::Printable(message), "\n");
   // Uses one write, so that lines of several threads do not mix. An error cannot be reported
   // anywhere.
   (void)!write(STDERR_FILENO, line.data(), line.size());
@@ -53,8 +60,13 @@ void LogLine(int priority, const std::string& message, std::initializer_list<Log
 }  // namespace
 
 void Log(int priority, const std::string& message, std::initializer_list<LogField> fields) {
-  const std::vector<std::string> lines = absl::StrSplit(message, '\n', absl::SkipEmpty());
-  for (const std::string& line : lines) LogLine(priority, line, fields);
+  for (const std::string& line : LinesOf(message)) {
+    if (!StderrIsJournal() || !SendToJournal(priority, line, fields)) WriteLine(priority, line);
+  }
+}
+
+void LogBeforeExit(int priority, const std::string& message) {
+  for (const std::string& line : LinesOf(message)) WriteLine(priority, line);
 }
 
 }  // namespace nettraced

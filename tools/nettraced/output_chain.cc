@@ -44,7 +44,7 @@ absl::StatusOr<std::unique_ptr<OutputChain>> OutputChain::Open(
         settings.kind == Kind::kFiles && !collector::WhyServicesUseRings().empty();
     ASSIGN_OR_RETURN(const auto files,
                      output::RecoverFiles(settings.files, settings.name,
-                                          has_positions ? &output->ring_positions_ : nullptr));
+                                          has_positions ? &output->recorded_rings_ : nullptr));
     for (const output::RecoveredFile& file : files) LogRecovery(settings.name, file);
   }
   output::OutputQueueOptions options;

@@ -39,9 +39,9 @@ class OutputChain {
   // Returns the sink that the session writes to. Must be called only once.
   std::unique_ptr<nettrace::Sink> MakeSink();
 
-  // Returns the ring positions of services at the end of the files of an earlier run
-  // (tools/trace/ring_positions.h), and removes them from this object.
-  trace::RingPositions TakeRingPositions() { return std::move(ring_positions_); }
+  // Returns what the files of an earlier run state about the rings of services
+  // (tools/trace/ring_positions.h), and removes it from this object.
+  trace::RecordedRings TakeRecordedRings() { return std::move(recorded_rings_); }
 
   // Requests a new file, which begins with the next section. `done` is called when the current file
   // is complete. Fails with FailedPrecondition if the session does not write files.
@@ -75,7 +75,7 @@ class OutputChain {
   std::shared_ptr<const output::PipeState> pipe_;
   std::shared_ptr<output::FlightRecorder> flight_;
   std::size_t queue_limit_ = 0;
-  trace::RingPositions ring_positions_;
+  trace::RecordedRings recorded_rings_;
 };
 
 }  // namespace nettraced

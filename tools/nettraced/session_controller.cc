@@ -13,6 +13,7 @@
 #include "tools/base/status_macros.h"
 #include "tools/nettraced/config/session_options.h"
 #include "tools/nettraced/log.h"
+#include "tools/trace/account_summary.h"
 
 namespace nettraced {
 namespace {
@@ -55,7 +56,7 @@ absl::StatusOr<std::unique_ptr<collector::DotnetRecording>> PrepareDotnet(
   if (providers.empty()) return nullptr;
   ASSIGN_OR_RETURN(const std::string command, CommandFilter(settings.target.command));
   auto dotnet = std::make_unique<collector::DotnetRecording>();
-  // The kernel's filter of commands does not apply to streams.
+  // The kernel's filter for `command` does not apply to events that come in EventPipe streams.
   if (command.empty()) dotnet->AllowStreams();
   collector::CaptureOptions target;
   target.target = ToTargetSelection(settings.target);
@@ -73,7 +74,7 @@ absl::StatusOr<std::unique_ptr<collector::DotnetRecording>> PrepareDotnet(
   return dotnet;
 }
 
-// Copies what became of the .NET processes into the status.
+// Copies the counts and states of .NET processes into the status.
 void FillIn(const collector::DotnetRecording& dotnet, control::SessionStatus* status) {
   const collector::DotnetReport report = dotnet.ReadReport();
   status->dotnet_enabled = report.enabled;
@@ -116,8 +117,9 @@ absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& set
   options.cpu_rate = settings.cpu_rate;
   options.off_cpu = settings.off_cpu;
   options.interval = settings.interval;
-  // Services keep an event until the outputs have delivered it. They must not wait for a slow
-  // reader of a pipe or tail, because they would keep the events of all sessions.
+  // 0: services do not keep events until this session has delivered them. If they waited for a slow
+  // reader of a pipe or tail, they would keep the events of all sessions. Begin() sets another
+  // value for sessions that write files.
   options.longest_delivery = absl::ZeroDuration();
   options.only_rings = place.only_rings;
   if (place.only_rings) options.target = ToTargetSelection(settings.target);
@@ -326,15 +328,15 @@ void SessionController::HandleReports() {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return;
   for (const std::string& warning : session->stats->TakeWarnings())
-    LogMessage(LOG_WARNING, warning);
+    LogMessage(LOG_WARNING, absl::StrCat("has a warning: ", warning));
   LogLosses();
   AnswerTrigger();
   absl::Status failure = session->capture->status();
   if (failure.ok()) failure = session->stats->status();
   if (!failure.ok()) {
     if (const absl::Status status = End(); !status.ok()) LogMessage(LOG_ERR, "has ended", status);
-    // If the session ran for some time before it failed, the waits between retries begin with the
-    // shortest.
+    // If the session ran for longer than the longest wait between retries before it failed, the
+    // waits begin with the shortest one again.
     if (base::MonotonicNow() - started_ > Backoff::kLongest) backoff_.Reset();
     return Fail(failure, "has failed");
   }
@@ -457,7 +459,7 @@ absl::Status SessionController::Begin() {
     options.has_ring_positions = true;
     options.longest_delivery = collector::SessionOptions().longest_delivery;
   }
-  options.ring_positions = session->output->TakeRingPositions();
+  options.recorded_rings = session->output->TakeRecordedRings();
   options.triggers = settings_.flight.triggers;
   options.fire = [this](std::size_t trigger, std::uint64_t) {
     {
@@ -491,7 +493,7 @@ absl::Status SessionController::Begin() {
     return status.ok() ? session->capture->status() : status;
   }
   if (session->dotnet != nullptr && !session->dotnet->why_only_streams().ok()) {
-    LogMessage(LOG_INFO, "the events of .NET come through EventPipe, without stacks",
+    LogMessage(LOG_INFO, "records the events of .NET through EventPipe, without stacks",
                session->dotnet->why_only_streams());
   }
   lost_logged_ = 0;
@@ -532,6 +534,14 @@ absl::Status SessionController::End() {
                absl::StrCat("lacks samples of CPU time: the kernel stopped the samples of a CPU ",
                             base::Counted(summary.account.throttled(), "time"),
                             ", for up to 10 ms each; use a lower rate"));
+  }
+  if (const auto& services = summary.account.unknown_services(); !services.empty()) {
+    LogMessage(
+        LOG_WARNING,
+        absl::StrCat(
+            "does not know the losses of ",
+            base::Counted(services.size() + summary.account.unknown_services_left_out(), "service"),
+            ", the first: ", trace::UnknownServiceText(services.front())));
   }
   absl::Status closed = session->output->Close(shared_->hurry);
   const std::uint64_t discarded =

@@ -18,6 +18,7 @@
 #include "nettrace/reader.h"
 #include "nettrace/source.h"
 #include "tools/base/status_macros.h"
+#include "tools/base/text.h"
 #include "tools/base/unique_fd.h"
 #include "tools/output/file_directory.h"
 #include "tools/output/kept_files.h"
@@ -78,53 +79,75 @@ bool IsAllZero(const base::UniqueFd& file) {
   }
 }
 
-// Reads files one after the other, and stores the ring positions of services
+// Reads files one after the other. Stores the positions of services with rings in user space
 // (tools/trace/ring_positions.h) at the end of the latest file that has positions.
 class PositionChain {
  public:
+  using Ending = trace::RecordedRings::Ending;
+
   PositionChain(const FileDirectory* directory, std::vector<FileNames::Name> complete)
       : directory_(directory), complete_(std::move(complete)) {}
 
-  // Reads the stream to its end.
-  void Read(nettrace::Reader* reader) {
+  // Reads the stream of a partial file to its end. Returns whether the file has positions.
+  bool Read(nettrace::Reader* reader) {
+    std::optional<trace::RecordedRings> found = PositionsIn(reader);
+    if (!found) return false;
+    rings_ = std::move(found);
+    was_interrupted_early_ = false;
+    return true;
+  }
+
+  // Must be called for a partial file that has neither positions nor an end block.
+  void InterruptedEarly() { was_interrupted_early_ = true; }
+
+  // Returns the stored positions. If none are stored, first reads the newest complete file that can
+  // be opened.
+  trace::RecordedRings Get() {
+    if (!rings_) ReadNewest();
+    trace::RecordedRings rings = *rings_;
+    if (was_interrupted_early_ && rings.ending == Ending::kEnded) {
+      rings.ending = Ending::kInterruptedEarly;
+    }
+    return rings;
+  }
+
+ private:
+  // Reads the stream to its end. Returns nullopt if it has no positions.
+  static std::optional<trace::RecordedRings> PositionsIn(nettrace::Reader* reader) {
     trace::RingPositionReader found;
     for (auto step = reader->Next(); step != nettrace::Reader::Step::kEnd; step = reader->Next()) {
       found.Add(*reader, step);
     }
-    if (found.HasPositions()) positions_ = found.Positions();
+    if (!found.HasPositions()) return std::nullopt;
+    return trace::RecordedRings{found.Positions(),
+                                found.HasEnded() ? Ending::kEnded : Ending::kInterrupted};
   }
 
-  // Returns the stored positions. If none are stored, first reads the newest complete file that can
-  // be opened.
-  const trace::RingPositions& Get() {
-    if (!positions_) ReadNewest();
-    return *positions_;
-  }
-
- private:
   void ReadNewest() {
-    positions_.emplace();
+    rings_.emplace();
     for (auto name = complete_.rbegin(); name != complete_.rend(); ++name) {
       const std::string path = directory_->PathFor(*name);
       const base::UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
       if (!file.valid()) continue;
       const auto reader = OpenReader(file, path);
       if (!reader.ok()) continue;
-      return Read(reader->get());
+      rings_ = PositionsIn(reader->get()).value_or(trace::RecordedRings());
+      return;
     }
   }
 
   const FileDirectory* directory_;
   const std::vector<FileNames::Name> complete_;  // names, the oldest first
-  std::optional<trace::RingPositions> positions_;
+  std::optional<trace::RecordedRings> rings_;
+  bool was_interrupted_early_ = false;
 };
 
 // Repairs one file.
 class Recovery {
  public:
-  // `positions` may be null.
-  Recovery(KeptFiles* kept, const FileNames::Name& name, PositionChain* positions)
-      : kept_(kept), directory_(kept->directory()), name_(name), positions_(positions) {
+  // `rings` may be null.
+  Recovery(KeptFiles* kept, const FileNames::Name& name, PositionChain* rings)
+      : kept_(kept), directory_(kept->directory()), name_(name), rings_(rings) {
     result_.partial = directory_.PathFor(name_);
   }
 
@@ -134,10 +157,16 @@ class Recovery {
       return End(absl::IsAborted(file.status()) ? Outcome::kBusy : Outcome::kFailed, file.status());
     }
     file_ = *std::move(file);
-    if (IsAllZero(file_)) return Remove();
+    if (IsAllZero(file_)) {
+      if (rings_ != nullptr) rings_->InterruptedEarly();
+      return Remove();
+    }
     auto reader = OpenReader(file_, result_.partial);
-    if (!reader.ok()) return Keep(FileNames::Kind::kUnreadable, reader.status());
-    if (positions_ != nullptr) positions_->Read(reader->get());
+    if (!reader.ok()) {
+      if (rings_ != nullptr) rings_->InterruptedEarly();
+      return Keep(FileNames::Kind::kUnreadable, reader.status());
+    }
+    const bool has_positions = rings_ != nullptr && rings_->Read(reader->get());
     while ((*reader)->Next() != nettrace::Reader::Step::kEnd) {
     }
     const absl::Status status = (*reader)->status();
@@ -148,14 +177,16 @@ class Recovery {
     if (status.ok() && (*reader)->stats().complete && skipped.empty()) {
       return Keep(FileNames::Kind::kComplete, status);
     }
+    if (rings_ != nullptr && !has_positions) rings_->InterruptedEarly();
     if (result_.events == 0) return Remove();
     result_.status = status;
     if (!skipped.empty()) {
       std::uint64_t events = 0;
       for (const nettrace::SkippedPart& part : skipped) events += part.events;
-      result_.status = absl::DataLossError(absl::StrCat(
-          "offset ", skipped.front().offset, ": ", skipped.front().reason, "; ", skipped.size(),
-          " damaged parts with about ", events, " events are skipped"));
+      result_.status = absl::DataLossError(
+          absl::StrCat("offset ", skipped.front().offset, ": ", skipped.front().reason,
+                       "; skipped ", base::Counted(skipped.size(), "damaged part"), " with about ",
+                       base::Counted(events, "event")));
     }
     const absl::Status repaired = Repair();
     if (!repaired.ok()) {
@@ -215,9 +246,10 @@ class Recovery {
   }
 
   void AddPositions(std::vector<nettrace::AddedEvent>* added) {
-    if (positions_ == nullptr || positions_->Get().empty()) return;
-    for (std::vector<std::byte>& payload :
-         trace::RingPositionsPayloads(trace::RecordOf(positions_->Get()))) {
+    if (rings_ == nullptr) return;
+    const trace::RecordedRings rings = rings_->Get();
+    if (rings.positions.empty()) return;
+    for (std::vector<std::byte>& payload : trace::RingPositionsPayloads(trace::RecordOf(rings))) {
       added->push_back({trace::RingPositionsMetadata(), std::move(payload), "repair"});
     }
   }
@@ -258,7 +290,7 @@ class Recovery {
   KeptFiles* const kept_;
   const FileDirectory& directory_;
   const FileNames::Name name_;
-  PositionChain* const positions_;
+  PositionChain* const rings_;
   base::UniqueFd file_;
   PartialFile copy_;
   RecoveredFile result_;
@@ -268,7 +300,7 @@ class Recovery {
 
 absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
                                                         std::string_view session,
-                                                        trace::RingPositions* positions) {
+                                                        trace::RecordedRings* rings) {
   ASSIGN_OR_RETURN(FileDirectory directory, FileDirectory::Create(settings, session));
   RETURN_IF_ERROR(directory.Open());
   KeptFiles kept(&settings, &directory);
@@ -286,9 +318,13 @@ absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& set
   std::vector<RecoveredFile> recovered;
   for (const FileDirectory::Entry& stray : strays) {
     if (stray.name.kind != FileNames::Kind::kPartial) continue;
-    recovered.push_back(Recovery(&kept, stray.name, positions == nullptr ? nullptr : &chain).Run());
+    recovered.push_back(Recovery(&kept, stray.name, rings == nullptr ? nullptr : &chain).Run());
   }
-  if (positions != nullptr) *positions = chain.Get();
+  if (rings == nullptr) return recovered;
+  *rings = chain.Get();
+  for (const RecoveredFile& file : recovered) {
+    if (file.outcome == Outcome::kBusy) rings->ending = trace::RecordedRings::Ending::kEnded;
+  }
   return recovered;
 }
 
@@ -296,11 +332,11 @@ std::string RecoveryText(const RecoveredFile& file) {
   const std::string why = file.status.ok() ? "" : absl::StrCat(" (", file.status.message(), ")");
   switch (file.outcome) {
     case Outcome::kComplete:
-      return absl::StrCat(file.path, ": complete, ", file.events,
-                          " events; renamed to its final name");
+      return absl::StrCat(file.path, ": complete, ", base::Counted(file.events, "event"),
+                          "; renamed to its final name");
     case Outcome::kRepaired:
       return absl::StrCat(
-          file.path, ": repaired, ", file.events, " events",
+          file.path, ": repaired, ", base::Counted(file.events, "event"),
           file.unknown.empty() ? "" : absl::StrCat("; losses are unknown ", file.unknown), why);
     case Outcome::kEmpty:
       return absl::StrCat(file.partial, ": no events; removed");

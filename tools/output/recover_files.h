@@ -39,12 +39,14 @@ struct RecoveredFile {
 // template is invalid or the directory cannot be created or read. An error of one file is in its
 // RecoveredFile. A directory that does not exist is created.
 //
-// `positions`, unless null, receives the positions of services with rings in user space at the end
-// of the files (tools/trace/ring_positions.h). Each repaired file also contains these positions. If
-// no incomplete file has positions, they are read from the newest complete file that can be opened.
+// `rings`, unless null, receives the positions of services with rings in user space at the end of
+// the files (tools/trace/ring_positions.h), and whether the recording was interrupted. Each
+// repaired file also contains them. If no incomplete file has positions, they are read from the
+// newest complete file that can be opened. If there is no such file, or if a process still writes
+// or repairs a file, the recording does not count as interrupted.
 absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
                                                         std::string_view session,
-                                                        trace::RingPositions* positions = nullptr);
+                                                        trace::RecordedRings* rings = nullptr);
 
 // Returns e.g. "state/a-2026.nettrace: repaired, 12 events; losses are unknown from ...".
 std::string RecoveryText(const RecoveredFile& file);

@@ -79,6 +79,10 @@ constexpr Layout kLayouts[] = {
      "SamplesThrottled",
      {kCpu, kCount, kFrom, kUntil}},
     {AccountEvent::Kind::kStacksSkipped, kWarning, "StacksSkipped", {kCount, kFrom, kUntil}},
+    {AccountEvent::Kind::kServiceUnknown,
+     kWarning,
+     "ServiceUnknown",
+     {kTracepoint, kSince, kUntil, kReason}},
 };
 
 const Layout& LayoutOf(AccountEvent::Kind kind) {

@@ -12,11 +12,12 @@
 //                          empty, later events of the CPU are not recorded either
 //   4   TracepointLeftOut  Tracepoint, Reason: no events of the tracepoint are recorded
 //   5   AccountUnknown     Since, Until: losses are not known from Since to at least Until
-//   6   EventsDropped      Cpu, Count, From, Until, Reason: events that occurred between the two
-//                          times and were not written
-//   7   SectionBegan       Cpu, Section, Events, Lost: the events and losses of the CPU in all
-//                          earlier sections. The first section, 0, has no such event, nor does a
-//                          CPU without events
+//   6   EventsDropped      Cpu, Count, From, Until, Reason: Count events of the CPU between the two
+//                          times were received and not written, for Reason
+//   7   SectionBegan       Cpu, Section, Events, Lost: the numbers of events and of lost events of
+//                          the CPU in all sections before Section. There is none for section 0,
+//                          the first one, and for a CPU without events and losses. All threads
+//                          with rings in user space have one together
 //   8   TracepointMet      Tracepoint, NotRecordedUntil: a pattern matched the tracepoint for the
 //                          first time; its events before NotRecordedUntil may not have been
 //                          recorded
@@ -24,11 +25,13 @@
 //                          appeared, for the first time or again; its events between the two
 //                          times may not have been recorded; if Reason is not empty, its later
 //                          events are not recorded either
-//   11  SamplesThrottled   Cpu, Count, From, Until: the kernel stopped the CPU's samples of CPU
-//                          time until its next tick, Count times; From is the first time and Until
-//                          the last
+//   11  SamplesThrottled   Cpu, Count, From, Until: the kernel stopped the samples of CPU time
+//                          Count times on this CPU, each time until the CPU's next timer tick; it
+//                          first did so at From, and last at Until
 //   12  StacksSkipped      Count, From, Until: the stacks of Count events with times from From to
 //                          Until are cut, because the collector had no time to unwind them
+//   13  ServiceUnknown     Tracepoint, Since, Until, Reason: events of the service between the two
+//                          times may be lost, and their number is not known, for Reason
 //
 // Id 10 is that of RingPositions (ring_positions.h), which is not a part of the account. Cpu is a
 // UInt32; all other numbers are UInt64. Times are nanoseconds since 1970 in UTC, and 0 means
@@ -36,7 +39,8 @@
 // is UTF-16, because TraceEvent then shows characters beyond ASCII correctly.
 //
 // Cpu is 4294967295 for a thread whose events came through a ring in user space. If the thread lost
-// events, Tracepoint is "ring:PID/TID", because the tracepoint of a lost event is not known.
+// events, Tracepoint is "ring:PID/TID", because the tracepoint of a lost event is not known. In
+// ServiceUnknown, Tracepoint is "ring:PID", or empty if the event stands for several services.
 #ifndef TOOLS_TRACE_ACCOUNT_H_
 #define TOOLS_TRACE_ACCOUNT_H_
 
@@ -71,15 +75,16 @@ struct AccountEvent {
     kTargetCame = 9,
     kSamplesThrottled = 11,
     kStacksSkipped = 12,
+    kServiceUnknown = 13,
   };
-  static constexpr std::size_t kMaxId = 12;
+  static constexpr std::size_t kMaxId = 13;
   Kind kind = Kind::kEventsLost;
   // Values of the fields. The list at the beginning of this file names the fields of each kind; the
   // other members are not written.
   std::uint32_t cpu = 0;
   std::uint64_t count = 0;  // field Count or Events
   // Name in the form "system:event". For kEventsLost, it may also be "ring:PID/TID", or empty if
-  // the kernel does not report the tracepoint.
+  // the kernel does not report the tracepoint. For kServiceUnknown, it is "ring:PID" or empty.
   std::string tracepoint = {};
   std::string reason = {};
   std::uint64_t since = 0;  // field From, NotRecordedSince or Since

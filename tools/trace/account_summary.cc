@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "tools/base/text.h"
 
 namespace trace {
@@ -13,6 +14,15 @@ AccountSummary::Time Earlier(AccountSummary::Time a, AccountSummary::Time b) {
 }
 AccountSummary::Time Later(AccountSummary::Time a, AccountSummary::Time b) {
   return a == 0 || b == 0 ? 0 : std::max(a, b);
+}
+
+void PutTracepoint(base::JsonWriter* json, const std::string& tracepoint) {
+  json->Key("tracepoint");
+  if (tracepoint.empty()) {
+    json->Null();
+  } else {
+    base::PutString(json, tracepoint);
+  }
 }
 
 }  // namespace
@@ -47,6 +57,13 @@ void AccountSummary::Add(const AccountEvent& event) {
       break;
     case AccountEvent::Kind::kStacksSkipped:
       stacks_skipped_ += event.count;
+      break;
+    case AccountEvent::Kind::kServiceUnknown:
+      if (unknown_services_.size() < kMaxUnknownServices) {
+        unknown_services_.push_back(event);
+      } else {
+        ++unknown_services_left_out_;
+      }
       break;
     case AccountEvent::Kind::kTracepointLeftOut:
     case AccountEvent::Kind::kTracepointMet:
@@ -89,6 +106,13 @@ std::string AccountTimeText(AccountSummary::Time time) {
   return time == 0 ? "?" : base::FormatUtc(absl::FromUnixNanos(static_cast<std::int64_t>(time)));
 }
 
+std::string UnknownServiceText(const AccountEvent& service) {
+  const std::string since =
+      service.since == 0 ? "up to" : absl::StrCat("from ", AccountTimeText(service.since), " to");
+  return absl::StrCat(service.tracepoint.empty() ? "several services" : service.tracepoint, " ",
+                      since, " ", AccountTimeText(service.until), ": ", service.reason);
+}
+
 void PutAccountTime(base::JsonWriter* json, const char* key, AccountSummary::Time time) {
   json->Key(key);
   if (time == 0) {
@@ -104,12 +128,7 @@ void PutAccount(const AccountSummary& account, base::JsonWriter* json) {
   for (const auto& [key, count] : account.losses()) {
     json->StartObject();
     base::PutNumber(json, "cpu", key.first);
-    json->Key("tracepoint");
-    if (key.second.empty()) {
-      json->Null();
-    } else {
-      base::PutString(json, key.second);
-    }
+    PutTracepoint(json, key.second);
     base::PutNumber(json, "count", count);
     json->EndObject();
   }
@@ -140,6 +159,18 @@ void PutAccount(const AccountSummary& account, base::JsonWriter* json) {
   }
   json->EndArray();
   base::PutNumber(json, "cpuChangesLeftOut", account.cpu_changes_left_out());
+  json->Key("unknownServices");
+  json->StartArray();
+  for (const AccountEvent& service : account.unknown_services()) {
+    json->StartObject();
+    PutTracepoint(json, service.tracepoint);
+    PutAccountTime(json, "since", service.since);
+    PutAccountTime(json, "until", service.until);
+    base::PutText(json, "reason", service.reason);
+    json->EndObject();
+  }
+  json->EndArray();
+  base::PutNumber(json, "unknownServicesLeftOut", account.unknown_services_left_out());
   base::PutNumber(json, "throttled", account.throttled());
   base::PutNumber(json, "stacksSkipped", account.stacks_skipped());
 }

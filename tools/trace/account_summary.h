@@ -23,6 +23,7 @@ class AccountSummary {
   static constexpr std::size_t kMaxLosses = 16384;
   static constexpr std::size_t kMaxIntervals = 1000;
   static constexpr std::size_t kMaxCpuChanges = 1000;
+  static constexpr std::size_t kMaxUnknownServices = 1000;
 
   // Time in ns since 1970; 0 means unknown.
   using Time = std::uint64_t;
@@ -54,7 +55,11 @@ class AccountSummary {
   // Returns the first CpuOffline and CpuOnline events, in the order of the calls of Add().
   const std::vector<AccountEvent>& cpu_changes() const { return cpu_changes_; }
   std::uint64_t cpu_changes_left_out() const { return cpu_changes_left_out_; }
-  // Returns how often the kernel stopped the samples of a CPU until its next tick.
+  // Returns the first ServiceUnknown events, in the order of the calls of Add().
+  const std::vector<AccountEvent>& unknown_services() const { return unknown_services_; }
+  std::uint64_t unknown_services_left_out() const { return unknown_services_left_out_; }
+  // Returns how often the kernel stopped the samples of CPU time on a CPU until its next timer
+  // tick, in total for all CPUs.
   std::uint64_t throttled() const { return throttled_; }
   // Returns the number of events whose stacks were cut because there was no time to unwind them.
   std::uint64_t stacks_skipped() const { return stacks_skipped_; }
@@ -66,8 +71,8 @@ class AccountSummary {
     std::uint64_t lost_before = 0;
   };
   const std::optional<Section>& section() const { return section_; }
-  // Time from the earliest to the latest AccountUnknown event. If there are several events, the
-  // account may be known for some times between them.
+  // Time from the earliest Since to the latest Until of all AccountUnknown events. Losses may be
+  // known for some times in between, if there are several of these events.
   struct Unknown {
     Time since = 0;
     Time until = 0;
@@ -87,6 +92,8 @@ class AccountSummary {
   std::uint64_t intervals_left_out_ = 0;
   std::vector<AccountEvent> cpu_changes_;
   std::uint64_t cpu_changes_left_out_ = 0;
+  std::vector<AccountEvent> unknown_services_;
+  std::uint64_t unknown_services_left_out_ = 0;
   std::uint64_t throttled_ = 0;
   std::uint64_t stacks_skipped_ = 0;
   std::optional<Section> section_;
@@ -95,9 +102,12 @@ class AccountSummary {
 
 // Returns e.g. "2026-11-21T10:22:00.500000000Z", or "?" if the time is unknown.
 std::string AccountTimeText(AccountSummary::Time time);
+// Returns e.g. "ring:7 from 2026-11-21T10:22:00.500000000Z to 2026-11-21T10:22:01.250000000Z: " and
+// the reason, for an event ServiceUnknown.
+std::string UnknownServiceText(const AccountEvent& service);
 
 // Writes the members losses, lossesLeftOut, lossIntervals, lossIntervalsLeftOut, cpuChanges,
-// cpuChangesLeftOut, throttled and stacksSkipped.
+// cpuChangesLeftOut, unknownServices, unknownServicesLeftOut, throttled and stacksSkipped.
 void PutAccount(const AccountSummary& account, base::JsonWriter* json);
 // Writes the member `key`: the time as text, or null if it is unknown.
 void PutAccountTime(base::JsonWriter* json, const char* key, AccountSummary::Time time);

@@ -26,6 +26,8 @@ constexpr std::size_t kWritersOfEvent = 1024;
 constexpr std::size_t kMaxWriters = std::size_t{4} * kMaxRingPositions;
 // Maximum number of a file's thread rows that are kept. At the limit, all of them are forgotten.
 constexpr std::size_t kMaxRows = std::size_t{1} << 20;
+// The end mark (EndRecord) in a record. No service has this writer, because ordinals begin with 1.
+constexpr RingWriterId kEndMark = {};
 
 const std::vector<nettrace::Field>& Fields() {
   static const std::vector<nettrace::Field> fields = {
@@ -137,13 +139,16 @@ std::vector<std::vector<std::byte>> RingPositionsPayloads(const RingRecord& reco
   return payloads;
 }
 
-RingRecord RecordOf(const RingPositions& positions) {
+RingRecord RecordOf(const RecordedRings& recorded) {
   RingRecord record;
-  for (const auto& [writer, position] : positions) {
+  if (recorded.ending != RecordedRings::Ending::kInterrupted) record = EndRecord();
+  for (const auto& [writer, position] : recorded.positions) {
     record[writer] = {position.number, kAllUnits, 0, position.skip, position.owed};
   }
   return record;
 }
+
+RingRecord EndRecord() { return {{kEndMark, {}}}; }
 
 bool IsRingPositions(const nettrace::Event& event) {
   return IsAccount(event) && event.metadata->name == kName;
@@ -190,8 +195,8 @@ RingPositionReader::Row& RingPositionReader::FindRow(nettrace::ThreadIndex index
   if (writers_.size() >= kMaxWriters && !writers_.contains(source->writer)) return row;
   Writer& writer = writers_[source->writer];
   row = {&writer, source->units};
-  // Keeps the position of a record whose unit is after the first unit of the row. The row may begin
-  // with losses that are older than the record, although it follows the record in the file.
+  // The position moves to the first unit of the row, unless a record states a later position. A row
+  // after that record may begin with losses that are older than the record.
   if (!writer.entry || (writer.entry->units <= source->units)) {
     writer.entry = {source->number, source->units, 0, 0, 0};
   }
@@ -215,6 +220,7 @@ void RingPositionReader::AddRecord(const nettrace::Event& event) {
   }
   if (visitor.remaining != 0) return;
   has_record_ = true;
+  has_ended_ = record_.erase(kEndMark) != 0;
   for (const auto& [writer, entry] : record_) {
     if (writers_.size() < kMaxWriters || writers_.contains(writer)) writers_[writer].entry = entry;
   }

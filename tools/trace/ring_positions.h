@@ -1,6 +1,6 @@
 // The positions of a recording. A position belongs to a thread of a service that passes events
-// through a ring in user space. It is the number of the event up to which the file has the thread's
-// events. After a crash of the collector, the service hands the same memory to the next collector,
+// through a ring in user space. It is the number of the thread's first event that the file may
+// lack. After a crash of the collector, the service hands the same memory to the next collector,
 // which continues each thread at its position. So no event is missing and none occurs twice.
 //
 // A file states positions in two ways:
@@ -53,20 +53,40 @@ struct RingPosition {
 };
 using RingPositions = std::map<RingWriterId, RingPosition>;
 
+// Holds what the files of a recording state at their end.
+struct RecordedRings {
+  enum class Ending : std::uint8_t {
+    // The recording wrote its end mark (EndRecord), or there is no earlier recording. The files
+    // lack no events.
+    kEnded,
+    // The collector was killed, for example. The files may lack events after the positions, if the
+    // services have reused the memory of these events. The next recording counts them as lost.
+    kInterrupted,
+    // The recording was interrupted, and has left no positions. Those in `positions` are of an
+    // earlier recording, which ended. Some events after them may have been written between the two
+    // recordings, so the next recording states that the number of lost events is unknown.
+    kInterruptedEarly,
+  };
+  RingPositions positions;
+  Ending ending = Ending::kEnded;
+};
+
 // The position of a writer in a record.
 struct RingPositionEntry {
-  std::uint64_t number = 0;   // number of the writer's next event
-  std::uint64_t units = 0;    // number of the writer's next unit
-  std::uint64_t pending = 0;  // lost events just before `units` that no sequence number shows yet
-  std::uint64_t skip = 0;     // rest of RingPosition::skip from the previous recording
-  std::uint64_t owed = 0;
+  std::uint64_t number = 0;  // number of the writer's next event
+  std::uint64_t units = 0;   // number of the writer's next unit
+  // Lost events since the writer's last event or sequence point. `units` includes them, but no
+  // sequence number in the file shows them yet.
+  std::uint64_t pending = 0;
+  std::uint64_t skip = 0;  // rest of RingPosition::skip from the previous recording
+  std::uint64_t owed = 0;  // rest of RingPosition::owed from the previous recording
 };
 using RingRecord = std::map<RingWriterId, RingPositionEntry>;
 
 // Maximum number of writers in a record. The positions of further writers are left out.
 inline constexpr std::size_t kMaxRingPositions = 65536;
-// Value of RingPositionEntry::units in a record that a repair has added at the end of a file. The
-// record already includes all units of the file.
+// Value of RingPositionEntry::units in a record that nettraced has added to a file that it
+// repaired. The record already includes all units of the file.
 inline constexpr std::uint64_t kAllUnits = std::numeric_limits<std::uint64_t>::max();
 
 inline constexpr std::string_view kRingThreadKey = "NetTrace.Ring";
@@ -81,8 +101,11 @@ std::string RingThreadValue(std::string_view source, std::uint64_t number, std::
 nettrace::EventMetadata RingPositionsMetadata();
 // Returns the payloads of the events of a record, at least one.
 std::vector<std::vector<std::byte>> RingPositionsPayloads(const RingRecord& record);
-// Returns the record of `positions` that a repair adds to the end of a file.
-RingRecord RecordOf(const RingPositions& positions);
+// Returns the record that nettraced adds to a file that it repairs.
+RingRecord RecordOf(const RecordedRings& recorded);
+// Returns the end mark, a record that has no positions and does not change any. A session writes it
+// at the end of its last file, after all events.
+RingRecord EndRecord();
 // Returns whether the event is a part of a record.
 bool IsRingPositions(const nettrace::Event& event);
 
@@ -95,11 +118,13 @@ class RingPositionReader {
   // the previous file of the recording are valid.
   bool HasPositions() const { return has_record_ || !writers_.empty(); }
   RingPositions Positions() const;
+  // Returns whether the last whole record has the end mark.
+  bool HasEnded() const { return has_ended_; }
 
  private:
   struct Writer {
     std::optional<RingPositionEntry> entry;
-    std::uint64_t units = 0;  // number after the last unit in the file
+    std::uint64_t units = 0;  // number of the unit after the writer's last unit in the file
   };
   struct Row {
     Writer* writer = nullptr;  // null: not a ring thread
@@ -112,8 +137,9 @@ class RingPositionReader {
   void AddRecord(const nettrace::Event& event);
 
   bool has_record_ = false;
+  bool has_ended_ = false;
   std::map<RingWriterId, Writer> writers_;
-  std::map<std::uint64_t, Row> rows_;  // by index, until threads are flushed
+  std::map<std::uint64_t, Row> rows_;  // by index; emptied when a sequence point flushes threads
   RingRecord record_;                  // the events of a record that is not whole yet
 };
 

@@ -1,8 +1,8 @@
 // Sends messages that the input chooses to the socket of rings in user space, from several
-// connections of services. A service that behaves is connected all the time, and must notice
-// nothing. The input is a list of steps: a number that selects what happens, a connection, a type
-// of message, descriptors, and a value or a number of bytes that follow. In a Patch of an inline
-// connection, the type and the descriptors select the place instead.
+// connections of services. Another service, the neighbor, follows the protocol and must stay
+// connected. The input is a list of steps: a number that selects what happens, a connection, a type
+// of message, descriptors, and a value or the number of bytes that follow. In a step that sends a
+// Patch, the bytes for the type and the descriptors select the place that it changes.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -27,6 +27,7 @@
 
 #include "libeventheader/base/ring_layout.h"
 #include "tests/support/eventheader/ring_peer.h"
+#include "tools/base/monotonic_clock.h"
 #include "tools/base/unique_fd.h"
 #include "tools/collector/ring/ring_mirror.h"
 #include "tools/collector/ring/ring_server.h"
@@ -151,7 +152,7 @@ void SendPatch(int to, std::uint8_t place, std::uint8_t step, std::span<const st
   Send(to, packet, 0);
 }
 
-// Takes all messages that have arrived. Returns whether the connection still exists.
+// Receives all messages that have arrived. Returns whether the connection still exists.
 bool TakeAll(int from) {
   for (;;) {
     Message message;
@@ -177,9 +178,11 @@ class User : public collector::RingServerUser {
   void Disconnected(collector::RingClient* client) override {
     Require(client->state() == collector::RingClient::State::kGone);
     Require(std::erase(clients_, client) == 1);
+    Require(client->sent_until() <= base::Nanoseconds(base::MonotonicNow()));
+    Require(!client->has_end() || !client->inline_reason().empty());
     gone_.push_back(client);
   }
-  // Reads the regions of all clients and gives their chunks back.
+  // Reads the regions of all clients, and returns the chunks that were read to the services.
   void Read() {
     for (collector::RingClient* const client : clients_) {
       client->region().Read(

@@ -49,7 +49,8 @@ class Service:
         return self.enabled
 
     def write(self):
-        """Waits until it is enabled, and lets it write. Returns the numbers of events written and lost."""
+        """Waits until the tracepoints are enabled, and lets the service write. Returns the numbers of events written
+        and lost."""
         assert self.process.stdout.readline() == "enabled\n"
         self.process.stdin.write("\n")
         self.process.stdin.flush()
@@ -82,8 +83,8 @@ class RingTest(unittest.TestCase):
         return service
 
     def without_rights(self):
-        """Gives the test's folder to another user. Returns the options of processes of this user, and the paths of nettrace
-        and the service, because the build may be in a folder that only root may enter."""
+        """Gives the test's folder to another user. Returns the options of processes of this user, and the paths of
+        copies of nettrace and the service, because the build may be in a folder that only root may enter."""
         os.chown(self.folder, NOBODY, NOBODY)
         programs = [shutil.copy(program, self.folder) for program in (ARGS.nettrace, ARGS.service)]
         return {"user": NOBODY, "group": NOBODY, "extra_groups": []}, *programs
@@ -155,6 +156,7 @@ class RingTest(unittest.TestCase):
         self.assertEqual((summary["events"], summary["lost"], summary["tracepoints"]), (6 * count, 0, 2))
         self.assertEqual(summary["unmatched"], [])
         self.assertIn(f"nettrace record: EVENTHEADER_TRANSPORT is {TRANSPORT}: services use shared memory, and connect to {self.socket}\n", errors)
+        self.assertEqual(summary["unknownServices"], [])
         self.check_values(self.events(), [before, after], 3, count)
         before.end()
         after.end()
@@ -170,7 +172,8 @@ class RingTest(unittest.TestCase):
         for loss in summary["losses"]:
             self.assertRegex(loss["tracepoint"], rf"^ring:{service.process.pid}/\d+$")
         if lost != 0:
-            self.assertIn("use a larger --ring-size", errors)
+            self.assertIn("  lost: the memory of services was full; use a larger --ring-size", errors)
+            self.assertNotIn("lost: the rings were full", errors)
         service.end()
 
     def record_command(self, selector, *command):
@@ -193,7 +196,7 @@ class RingTest(unittest.TestCase):
             if contents:
                 self.assertEqual(previous.read_bytes(), contents[-1])
             contents.append(self.trace.read_bytes())
-        # A recording that cannot start replaces and renames no file.
+        # A recording that cannot start must neither replace nor rename a file.
         ran = subprocess.run([ARGS.nettrace, "record", "-e", ":"], cwd=self.folder, env=self.env, capture_output=True, check=False)
         self.assertNotEqual(ran.returncode, 0)
         self.assertEqual((self.trace.read_bytes(), previous.read_bytes()), (contents[-1], contents[-2]))
@@ -223,7 +226,7 @@ class RingTest(unittest.TestCase):
             with self.subTest(begin):
                 script_text = f"i=0; while [ $i -lt {count} ]; do {ARGS.service} 20{end} i=$((i + 1)); done; wait"
                 summary = json.loads(self.record_command("Ring_Service", "sh", "-c", script_text))
-                self.assertEqual((summary["events"], summary["lost"]), (20 * count, 0))
+                self.assertEqual((summary["events"], summary["lost"], summary["unknownServices"]), (20 * count, 0, []))
                 by_process = collections.defaultdict(list)
                 for event in self.events():
                     if event["provider"] == "Ring_Service":
@@ -232,11 +235,11 @@ class RingTest(unittest.TestCase):
                 self.assertEqual({tuple(numbers) for numbers in by_process.values()}, {tuple(range(20))})
 
     def test_command_and_its_end(self):
-        """The command's events are in the file from the first one until its end."""
+        """Tests that all events of a command are recorded, and that the recording ends with the command."""
         output = self.record_command("ExampleService", ARGS.example, "--events", "1000000", "--threads", "2")
         written, failed = map(int, re.search(r"(\d+) events written, (\d+) failed", output).groups())
         summary = json.loads(output.splitlines()[-1])
-        self.assertEqual((summary["events"], summary["lost"]), (written, failed))
+        self.assertEqual((summary["events"], summary["lost"], summary["unknownServices"]), (written, failed, []))
         self.assertGreater(written, 0)
 
     def test_service_that_is_killed(self):
@@ -249,7 +252,48 @@ class RingTest(unittest.TestCase):
         service.kill()
         summary, _ = self.stop(recording)
         self.assertEqual((summary["events"], summary["lost"]), (200, 0))
+        # Only the service knows whether it has sent all events.
+        self.assertEqual([each["tracepoint"] for each in summary["unknownServices"]],
+                         [f"ring:{service.process.pid}"] if TRANSPORT == "ring-inline" else [])
         self.check_values(self.events(), [service], 2, 100)
+
+    def record_while_stopped(self, end):
+        """Lets a service write and end while the recorder is stopped. Returns the service, the number of its events,
+        the summary and the messages."""
+        recording = self.start("-e", "Ring_Service", "--ring-size", "4M")
+        service = self.service(2, 8_000)
+        nettraced.until(service.is_enabled, DEADLINE, self.messages.read_text)
+        recording.send_signal(signal.SIGSTOP)
+        count = sum(service.write())
+        end(service)
+        recording.send_signal(signal.SIGCONT)
+        return service, count, *self.stop(recording)
+
+    def test_service_that_ends_while_the_recorder_is_stopped(self):
+        """Tests that an inline service that cannot send all events before it exits states how many it has not sent."""
+        _, count, summary, errors = self.record_while_stopped(Service.end)
+        self.assertEqual(summary["events"] + summary["lost"], count)
+        self.assertEqual(summary["lost"] > 0, TRANSPORT == "ring-inline")
+        self.assertEqual(summary["unknownServices"], [])
+        self.assertNotIn("losses are unknown", errors)
+
+    def test_service_that_is_killed_while_the_recorder_is_stopped(self):
+        """Tests that the file states when a killed inline service may have lost events."""
+        service, count, summary, errors = self.record_while_stopped(Service.kill)
+        if TRANSPORT == "ring":
+            self.assertEqual((summary["events"] + summary["lost"], summary["unknownServices"]), (count, []))
+            return
+        self.assertLess(summary["events"] + summary["lost"], count)
+        [unknown] = summary["unknownServices"]
+        reason = "its connection ended before it had sent all events"
+        self.assertEqual((unknown["tracepoint"], unknown["reason"]), (f"ring:{service.process.pid}", reason))
+        self.assertLess(unknown["since"], unknown["until"])
+        text = f"ring:{service.process.pid} from {unknown['since']} to {unknown['until']}: {reason}\n"
+        self.assertIn(f"  losses are unknown: {text}", errors)
+        shown = subprocess.run([ARGS.nettrace, "info", self.trace], stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertRegex(shown, rf"(?m)^losses unknown +{re.escape(text)}")
+        shown = subprocess.run([ARGS.nettrace, "info", "--json", self.trace], stdout=subprocess.PIPE, check=True).stdout
+        self.assertEqual(json.loads(shown)["unknownServices"], summary["unknownServices"])
 
     def test_next_recording_gets_only_new_events(self):
         for _ in range(2):
@@ -276,8 +320,8 @@ class RingTest(unittest.TestCase):
 
     @unittest.skipUnless(HAS_NAMESPACES, "user namespaces are not permitted here")
     def test_service_in_a_container(self):
-        """The container has only the folder of the socket, mounted elsewhere and read-only. The recorder shows the pid of
-        the host."""
+        """Tests a service in a container that has only the folder of the socket, mounted elsewhere and read-only. The
+        recording must have the pid that the service has on the host."""
         inside = self.folder / "inside"
         (inside / "nettraced").mkdir(parents=True)
         outside = self.folder / "outside"
@@ -323,7 +367,8 @@ class RingTest(unittest.TestCase):
         if os.geteuid() == 0:
             _, nettrace, program = self.without_rights()
             os.chown(self.socket.parent, NOBODY, NOBODY)
-            # Services would connect to a collector of the machine before that of the user, so its socket is hidden.
+            # Services would connect to a collector of the machine before that of the user, so the test hides the socket
+            # of the machine's collector.
             prefix = ("unshare", "--mount", "sh", "-c", f"""
                 if [ -d /run/nettraced ]; then mount -t tmpfs -o mode=755 tmpfs /run/nettraced; fi
                 exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups "$@"
@@ -345,8 +390,8 @@ class RingTest(unittest.TestCase):
         self.assertEqual(summary["events"], 0)
 
     def test_command_is_recorded_beside_a_collector_of_the_machine(self):
-        """Services connect to the socket of the machine before that of the user. Without a command, nothing would be
-        recorded, so the recording fails."""
+        """Tests recordings of users while another collector has the socket of the machine, to which services connect
+        first. A command is recorded. Without a command, the recording fails, because it would record nothing."""
         if os.geteuid() != 0:
             self.skipTest("needs root, to have another /run/nettraced")
         options, nettrace, program = self.without_rights()
@@ -395,7 +440,7 @@ class RingTest(unittest.TestCase):
         summary, errors = self.stop(recording, expect=3)
         self.assertEqual(summary["leftOut"], ["user_events:Ring_Service_L4K1", "user_events:Ring_Service_L2K2"])
         self.assertIn("left out: tracepoint user_events:Ring_Service_L4K1: its events come through shared memory, and the filter 'comm ~ \"ring*\"' cannot be "
-                      "used: use a field of the tracepoint", errors)
+                      "used: at character 5: use a field of the tracepoint", errors)
         service.kill()
 
     @unittest.skipUnless(transport.HAS_KERNEL, "needs root and a mounted tracefs")
@@ -409,7 +454,8 @@ class RingTest(unittest.TestCase):
         events = self.events()
         self.check_values(events, [service], 2, 100)
         exits = [event for event in events if event["provider"] == "sched" and event["pid"] == service.process.pid]
-        # The two writers, the library's thread and the main thread. A sanitizer may have more threads.
+        # The service has at least four threads: two writers, the library's thread and the main thread. A sanitizer may
+        # add threads.
         self.assertGreaterEqual(len({event["tid"] for event in exits}), 4)
         self.assertLessEqual({"writer-0", "writer-1"}, {event["payload"]["comm"] for event in exits})
         # Both kinds of events use one clock, so no event of the process is later than its end.
@@ -438,7 +484,8 @@ class RingTest(unittest.TestCase):
 
     @unittest.skipIf(os.geteuid() != 0, "needs root to unmount tracefs")
     def test_patterns_record_services_without_tracefs(self):
-        """A pattern that may match services and tracepoints of the kernel records the services, with one warning."""
+        """Tests that a pattern that may match services and tracepoints of the kernel records the services, and warns
+        once."""
         for pattern in ("Ring_*:*", "*:*"):
             with self.subTest(pattern):
                 recording = self.start("-e", pattern, prefix=failures.WITHOUT_TRACEFS)
@@ -452,7 +499,8 @@ class RingTest(unittest.TestCase):
 
     @unittest.skipIf(os.geteuid() != 0, "needs root to unmount tracefs")
     def test_systems_of_the_kernel_need_tracefs(self):
-        """A pattern of all tracepoints of a system fails without tracefs, alone and beside a provider, with a remedy."""
+        """Tests that a pattern for a system of the kernel, such as sched:*, fails without tracefs and names a remedy,
+        alone and beside a provider."""
         for selectors in (("sched:*",), ("Ring_Service", "sched:*")):
             options = [word for selector in selectors for word in ("-e", selector)]
             with self.subTest(selectors):
@@ -466,7 +514,7 @@ class RingTest(unittest.TestCase):
 
     @unittest.skipIf(os.geteuid() != 0, "needs root to unmount tracefs")
     def test_daemon_without_tracefs(self):
-        """Sessions that select tracepoints of the kernel fail; sessions that select services run."""
+        """Tests that sessions that select tracepoints of the kernel fail, while sessions that select services run."""
         with unittest.mock.patch.dict(os.environ, self.env):
             daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, {
                 name: f'[session.{name}]\nselect = ["{pattern}"]\n'
@@ -485,7 +533,7 @@ class RingTest(unittest.TestCase):
             self.assertEqual(daemon.stop(), 0, daemon.log())
 
     def test_daemon_stops_without_a_new_thread(self):
-        """The daemon ends, with all events in its file, if no thread can be created for the stop."""
+        """Tests that the daemon ends with all events in its file even if it cannot create a thread for the stop."""
         program = pathlib.Path(ARGS.nettraced).read_bytes()
         if b"__asan_" in program or b"__tsan_" in program:
             self.skipTest("a sanitizer needs address space for other purposes")
@@ -509,13 +557,14 @@ class RingTest(unittest.TestCase):
             used = sizes[-1]
             resource.prlimit(daemon.process.pid, resource.RLIMIT_AS, (used + stack // 2,) * 2)
             daemon.process.send_signal(signal.SIGHUP)
-            daemon.wait_for_log("the thread for a request cannot be created")
+            daemon.wait_for_log("the thread that starts, reloads, rotates or stops sessions cannot be created")
             daemon.wait_for_said("READY=1")
             self.assertEqual(daemon.stop(), 0, daemon.log())
             self.assertIn("stopping on the main thread", daemon.log())
 
     def check_list(self, daemon, service):
-        """Checks that the daemon lists the service with its sessions, and a process that it has refused with the reason."""
+        """Checks that the daemon lists the service with its sessions, and a process that it has refused, with the
+        reason."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as wrong:
             wrong.connect(str(self.socket))
             wrong.send(b"wrong")
@@ -533,8 +582,8 @@ class RingTest(unittest.TestCase):
         self.assertIn("ring_service", daemon.ask("services"))
 
     def test_daemon(self):
-        """Two sessions of nettraced get the events of a service, beside a session of the kernel, which fails if tracefs
-        is not available. When the daemon is killed, the next one gets the events that the service has kept."""
+        """Tests that two sessions of nettraced get the events of a service, beside a session of the kernel, which fails
+        without tracefs. After the daemon is killed, the next daemon must get the events that the service has kept."""
         with unittest.mock.patch.dict(os.environ, self.env):
             daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, {
                 "first": '[session.first]\nselect = ["Ring_Service"]\nring_size = "4M"\n', "second": '[session.second]\nselect = ["Ring_*:error"]\n',
@@ -559,8 +608,26 @@ class RingTest(unittest.TestCase):
             daemon.kill()
             daemon.start()
             nettraced.until(lambda: daemon.status("first")["events"] == 200, DEADLINE, lambda: daemon.status("first"))
+            killed = self.service(1, 50)
+            nettraced.until(killed.is_enabled, DEADLINE, daemon.log)
+            killed.kill()
             self.assertEqual(daemon.stop(), 0, daemon.log())
             self.assertFalse(self.socket.exists())
+            self.check_unknown(daemon, killed)
+
+    def check_unknown(self, daemon, killed):
+        """Checks that the log and the files of both sessions state that the losses of the killed service are unknown, if
+        it was inline. Nothing may be stated about the services that were connected when the daemon ended."""
+        for session in ("first", "second"):
+            shown = subprocess.run([ARGS.nettrace, "info", "--json", daemon.files(session)[-1]], stdout=subprocess.PIPE, check=True)
+            stated = json.loads(shown.stdout)["unknownServices"]
+            logged = re.findall(rf"session {session} (does not know the losses.*)", daemon.log())
+            if TRANSPORT == "ring":
+                self.assertEqual((stated, logged), ([], []))
+                continue
+            self.assertEqual([each["tracepoint"] for each in stated], [f"ring:{killed.process.pid}"], daemon.log())
+            self.assertEqual(logged, [f"does not know the losses of 1 service, the first: ring:{killed.process.pid} from {stated[0]['since']} "
+                                      f"to {stated[0]['until']}: its connection ended before it had sent all events"])
 
     def test_daemon_with_targets_and_filters(self):
         """Tests that sessions of nettraced with a target or a filter get only the events that the target or filter selects."""
@@ -619,7 +686,8 @@ class RingTest(unittest.TestCase):
 
     @unittest.skipUnless(HAS_NAMESPACES, "user namespaces are not permitted here")
     def test_container_reaches_the_next_daemon(self):
-        """A container that has only the folder of the socket is recorded, also after nettraced was restarted."""
+        """Tests that a service in a container that has only the folder of the socket is recorded, also after a restart
+        of nettraced."""
         environment = {name: value for name, value in self.env.items() if name != "EVENTHEADER_SOCKET"}
         with unittest.mock.patch.dict(os.environ, environment, clear=True):
             daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, {"first": '[session.first]\nselect = ["Ring_Service"]\n'})

@@ -1,4 +1,5 @@
-// A small collector of rings in user space, for tests of the service's side.
+// A small collector of rings in user space, for tests of the service's side. A connection is
+// inline if the service sends its events over the socket, instead of through shared memory.
 #ifndef TESTS_SUPPORT_EVENTHEADER_RING_COLLECTOR_H_
 #define TESTS_SUPPORT_EVENTHEADER_RING_COLLECTOR_H_
 
@@ -45,7 +46,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// The connection of one service, and its region.
+// The connection of one service, and its region: the memory that has the service's rings.
 class RingClient {
  public:
   struct Event {
@@ -87,7 +88,8 @@ class RingClient {
     ReadNames();
   }
 
-  // Enables all sets and waits until the service has done so or has ended.
+  // Enables or disables all event sets, and waits until the service has confirmed this or has
+  // ended.
   void EnableAll(bool on = true) {
     ReadNames();
     for (std::uint32_t i = 0; i < names_.size(); ++i) region_->SetEnabled(i, on);
@@ -99,7 +101,7 @@ class RingClient {
   }
   void Flush() { Ask(ring::MessageType::kFlush, ring::MessageType::kFlushed); }
 
-  // Sends a message and waits for its answer.
+  // Sends a message, waits for its answer, and returns the value in the answer.
   std::uint64_t Ask(ring::MessageType question, ring::MessageType answer, std::uint64_t value = 1) {
     Send(question, value);
     for (ring::Message message{}; Receive(&message, nullptr);) {
@@ -138,7 +140,7 @@ class RingClient {
     region_->GiveBack();
     SendChanges();
   }
-  // Receives the events of an inline connection that have arrived.
+  // Receives the events that have arrived on an inline connection.
   void ReceivePatches() {
     if (mirror_ == nullptr) return;
     pollfd ready{socket_.get(), POLLIN, 0};
@@ -171,6 +173,8 @@ class RingClient {
     const ssize_t got = recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
     if (got < static_cast<ssize_t>(sizeof(*message))) return false;
     payload_.resize(static_cast<std::size_t>(got) - sizeof(*message));
+    EXPECT_FALSE(has_end) << "a message after End";
+    has_end = message->type == ring::MessageType::kEnd;
     if (message->type == ring::MessageType::kPatch) {
       EXPECT_TRUE(mirror_->Apply(payload_));
     }
@@ -189,7 +193,8 @@ class RingClient {
     if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return;
     ASSERT_EQ(sent, static_cast<ssize_t>(sizeof(message)));
   }
-  // Sends what has changed in the copy of the region of an inline connection.
+  // On an inline connection, sends the service what this collector has changed in its copy of the
+  // region.
   void SendChanges() {
     if (mirror_ == nullptr) return;
     mirror_->TakeChanges([this](std::span<const std::byte> patches) {
@@ -210,10 +215,11 @@ class RingClient {
 
   std::vector<Event> events;
   std::map<std::uint64_t, std::uint64_t> lost;  // lost events of each writer, by its ordinal
-  // If not 0, Drain does not take one of this number of events, which a later Drain passes again.
+  // If this is N and not 0, Drain leaves each Nth event in the region, for a later call of Drain.
   std::uint64_t leaves_one_of = 0;
   std::string inline_reason;       // "": the connection is not inline
-  bool drops_descriptors = false;  // as a security module that forbids them
+  bool has_end = false;            // the service has sent the message End
+  bool drops_descriptors = false;  // Acts like a security module that forbids to pass descriptors.
 
  private:
   base::UniqueFd socket_;
@@ -239,7 +245,7 @@ class RingCollector {
     EXPECT_EQ(listen(socket_.get(), 64), 0);
   }
 
-  // Waits until a service connects. Returns whether one does within `ms`.
+  // Waits until a service connects. Returns false if none connects within `ms`.
   bool WaitForClient(int ms = 60'000) const {
     pollfd ready{socket_.get(), POLLIN, 0};
     return poll(&ready, 1, ms) == 1;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <atomic>
@@ -44,7 +45,7 @@ using tests::ServiceProcess;
 using tests::SharedMemory;
 
 constexpr std::uint64_t kThreads = 4;
-// Words of the memory that tests share with services.
+// Indices of words in the memory that tests share with services.
 constexpr std::size_t kThreadsStay = 59;
 constexpr std::size_t kIsEnabled = 60;
 constexpr std::size_t kMayEnd = 61;
@@ -52,8 +53,8 @@ constexpr std::size_t kMayWrite = 62;
 constexpr std::size_t kHasWritten = 63;
 
 // Writes events with the numbers 0 to `count` - 1 in each of `threads` threads, to the tracepoint
-// NAME_L4K1. Begins when the collector has accepted the region and the test has set kMayWrite. If
-// the test has set kThreadsStay, the threads end with the service, else when they have written.
+// NAME_L4K1. Begins when the collector has accepted the region and the test has set kMayWrite. The
+// threads end when they have written, or with the service if the test has set kThreadsStay.
 int WriteNumbers(const char* name, std::uint64_t threads, std::uint64_t count,
                  const SharedMemory& shared) {
   eh::DynamicProvider provider(name);
@@ -89,7 +90,7 @@ int WriteNumbers(const char* name, std::uint64_t threads, std::uint64_t count,
   return 0;
 }
 
-// The events in a file of one thread of WriteNumbers.
+// The events and losses of one thread of WriteNumbers in a file.
 struct ThreadInFile {
   std::uint64_t shown = 0;
   std::uint64_t lost = 0;
@@ -105,6 +106,7 @@ struct Contents {
   std::uint64_t lost = 0;                       // by gaps of numbers
   std::uint64_t accounted = 0;                  // by the account
   std::vector<trace::AccountEvent> losses;
+  std::vector<trace::AccountEvent> unknown;  // services with unknown losses
 };
 
 class RingFeedTest : public ::testing::Test {
@@ -147,12 +149,21 @@ class RingFeedTest : public ::testing::Test {
     EXPECT_FALSE(summary.hits);
     return summary;
   }
-  // Starts a service, and lets it write once its tracepoint is enabled.
+  // Starts a service that writes once the test has set kMayWrite.
   std::unique_ptr<ServiceProcess> StartService(const char* name, std::uint64_t threads,
                                                std::uint64_t count) {
     return std::make_unique<ServiceProcess>(
         socket(), [=, this] { return WriteNumbers(name, threads, count, shared_); });
   }
+  // Starts a service that sends its events over the socket, and calls exit() when it has written.
+  std::unique_ptr<ServiceProcess> StartInlineService(std::uint64_t threads, std::uint64_t count) {
+    setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
+    auto service = std::make_unique<ServiceProcess>(
+        socket(), [=, this]() -> int { exit(WriteNumbers("Ring_Feed", threads, count, shared_)); });
+    unsetenv("EVENTHEADER_TRANSPORT");
+    return service;
+  }
+  // Waits until the tracepoint of the service is enabled, and until the service has written.
   void LetItWrite() {
     PollUntil([this] { return shared_[kIsEnabled] == 1; });
     shared_[kMayWrite] = 1;
@@ -185,6 +196,9 @@ class RingFeedTest : public ::testing::Test {
       const nettrace::Event& event = reader->event();
       if (const auto account = trace::ParseAccount(event);
           trace::IsAccount(event) && account.has_value()) {
+        if (account->kind == trace::AccountEvent::Kind::kServiceUnknown) {
+          contents.unknown.push_back(*account);
+        }
         if (account->kind != trace::AccountEvent::Kind::kEventsLost) continue;
         EXPECT_LE(account->since, account->until);
         contents.accounted += account->count;
@@ -264,7 +278,7 @@ TEST_F(RingFeedTest, RecordsAServiceThatStartsLater) {
   Open();
   tests::FileInMemory file;
   Session* const session = Start({"Ring_Feed"}, &file);
-  // The capture reads the names of the threads from /proc.
+  // The threads must exist until the capture has read their names from /proc.
   shared_[kThreadsStay] = 1;
   const auto service = StartService("Ring_Feed", kThreads, kCount);
   LetItWrite();
@@ -309,7 +323,7 @@ TEST_F(RingFeedTest, PlacesLossesInASmallRing) {
   const auto service = StartService("Ring_Feed", kThreads, kCount);
   PollUntil([this] { return shared_[kIsEnabled] == 1; });
   shared_[kMayWrite] = 1;
-  // Without the collector's work, the rings overflow.
+  // The capture reads the rings only every 20 ms, so they overflow.
   while (shared_[kHasWritten] == 0) {
     usleep(20'000);
     ASSERT_TRUE(capture_->Poll(absl::ZeroDuration()).ok());
@@ -342,6 +356,92 @@ TEST_F(RingFeedTest, LosesNoCommittedEventOfAServiceThatIsKilled) {
   EXPECT_EQ(service->Wait(), -SIGKILL);
   EXPECT_EQ(Stop(session).events, 300U);
   EXPECT_EQ(Read(file).threads.at(0).shown, 300U);
+}
+
+TEST_F(RingFeedTest, HasAllEventsOfAnInlineServiceThatExits) {
+  constexpr std::uint64_t kCount = 2000;
+  options_.rings->bytes_of_client = std::uint64_t{16} << 20;
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  const auto service = StartInlineService(kThreads, kCount);
+  shared_[kMayEnd] = 1;
+  LetItWrite();
+  PollUntil([&] { return service->HasEnded(); });
+  const SessionSummary summary = Stop(session);
+  EXPECT_EQ(summary.events, kThreads * kCount);
+  EXPECT_EQ(summary.lost, 0U);
+  EXPECT_TRUE(Read(file).unknown.empty());
+}
+
+// The collector takes nothing from the time at which the service begins to write until it has
+// ended, so the service gives up.
+TEST_F(RingFeedTest, CountsTheEventsThatAnInlineServiceCouldNotSendBeforeItsExit) {
+  constexpr std::uint64_t kCount = 20'000;
+  options_.rings->bytes_of_client = std::uint64_t{16} << 20;
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  const auto service = StartInlineService(kThreads, kCount);
+  shared_[kMayEnd] = 1;
+  PollUntil([this] { return shared_[kIsEnabled] == 1; });
+  shared_[kMayWrite] = 1;
+  EXPECT_EQ(service->Wait(), 0);
+  const SessionSummary summary = Stop(session);
+  EXPECT_GT(summary.lost, 0U);
+  EXPECT_EQ(summary.events + summary.lost, kThreads * kCount);
+  const Contents contents = Read(file);
+  EXPECT_TRUE(contents.unknown.empty());
+  EXPECT_EQ(contents.accounted, summary.lost);
+}
+
+TEST_F(RingFeedTest, StatesWhenAKilledInlineServiceMayHaveLostEvents) {
+  constexpr std::uint64_t kCount = 20'000;
+  options_.rings->bytes_of_client = std::uint64_t{16} << 20;
+  Open();
+  tests::FileInMemory file;
+  tests::FileInMemory other_file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  Session* const other = Start({"Shop"}, &other_file);
+  const auto service = StartInlineService(kThreads, kCount);
+  PollUntil([this] { return shared_[kIsEnabled] == 1; });
+  shared_[kMayWrite] = 1;
+  // The collector takes nothing, so not all events reach it.
+  tests::WaitUntil([this] { return shared_[kHasWritten] == 1; });
+  const std::string name = "ring:" + std::to_string(service->pid());
+  const absl::Time before = absl::Now();
+  service->Kill();
+  EXPECT_EQ(service->Wait(), -SIGKILL);
+  PollUntil([this] { return capture_->ReportServices().services.empty(); });
+  const SessionSummary summary = Stop(session);
+  EXPECT_LT(summary.events + summary.lost, kThreads * kCount);
+  const Contents contents = Read(file);
+  ASSERT_EQ(contents.unknown.size(), 1U);
+  EXPECT_EQ(contents.unknown[0].tracepoint, name);
+  EXPECT_EQ(contents.unknown[0].reason, "its connection ended before it had sent all events");
+  const auto killed = static_cast<std::uint64_t>(absl::ToUnixNanos(before));
+  EXPECT_LT(contents.unknown[0].since, killed);
+  EXPECT_GT(contents.unknown[0].until, killed);
+  ASSERT_EQ(summary.account.unknown_services().size(), 1U);
+  // The other session does not record the service.
+  EXPECT_TRUE(Stop(other).account.unknown_services().empty());
+  EXPECT_TRUE(Read(other_file).unknown.empty());
+}
+
+TEST_F(RingFeedTest, StatesThatAStoppedInlineServiceMayHaveLostEvents) {
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  const auto service = StartInlineService(1, 100);
+  PollUntil([this] { return shared_[kIsEnabled] == 1; });
+  kill(service->pid(), SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(waitpid(service->pid(), &status, WUNTRACED), service->pid());
+  ASSERT_TRUE(WIFSTOPPED(status));
+  EXPECT_EQ(Stop(session).account.unknown_services().size(), 1U);
+  const Contents contents = Read(file);
+  ASSERT_EQ(contents.unknown.size(), 1U);
+  EXPECT_EQ(contents.unknown[0].reason, "it did not send its last events when the recording ended");
 }
 
 TEST_F(RingFeedTest, EachSessionGetsWhatItSelects) {
@@ -499,7 +599,7 @@ TEST_F(RingFeedTest, ReadsWhatAServiceKeptAfterACrashOfTheCollector) {
   constexpr std::uint64_t kCount = 500;
   const auto service = StartService("Ring_Feed", 1, kCount);
   {
-    // Enables the tracepoint, but never reads an event.
+    // This collector enables the tracepoint, but never reads an event.
     const tests::RingCollector crashing(socket());
     const auto client = crashing.Accept();
     client->Welcome();
@@ -609,11 +709,21 @@ class HandmadeService {
     writer.calls = calls;
     writer.state = ring::kWriterActive;
   }
+  // States that the thread of the writer has ended.
+  void SetExited(std::uint64_t ordinal) {
+    reinterpret_cast<ring::Writer*>(base_ + ring::kWritersOffset)[ordinal].state =
+        ring::kWriterExited;
+  }
+  bool IsFreeWriter(std::uint64_t ordinal) const {
+    return reinterpret_cast<ring::Writer*>(base_ + ring::kWritersOffset)[ordinal].state ==
+           ring::kWriterFree;
+  }
   HandmadeService(const HandmadeService&) = delete;
   HandmadeService& operator=(const HandmadeService&) = delete;
   ~HandmadeService() { munmap(base_, kBytes); }
 
-  // Changes one of the words that the collector follows.
+  // Changes a random word of the parts that the service writes and the collector reads: the service
+  // page, the writers, the chunk controls and the chunks.
   void Scramble(std::uint64_t random) const {
     static constexpr std::uint64_t kValues[] = {0, 1, 2, 3, 8, 40, 16'384, ~std::uint64_t{0}};
     static constexpr std::uint64_t kStarts[] = {ring::kServiceOffset, ring::kWritersOffset,
@@ -687,6 +797,229 @@ class HandmadeService {
   std::uint32_t chunks_ = 0;
 };
 
+// An inline connection to the collector with the tracepoint Ring_Feed_L4K1, without events. All
+// objects have the same region.
+class InlineConnection {
+ public:
+  explicit InlineConnection(const std::string& path)
+      : socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    EXPECT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    ring::InlineHello hello{};
+    hello.header = tests::CorrectHeader();
+    hello.usable_chunks = tests::kChunks;
+    Send(ring::MessageType::kHello, ring::MakeInlineFlags(ring::InlineReason::kChosen, 0), hello);
+    struct {
+      ring::Patch patch;
+      char name[16];
+    } name{{ring::kSetNamesOffset, 16}, "Ring_Feed_L4K1"};
+    Send(ring::MessageType::kPatch, 0, name);
+    struct {
+      ring::Patch patch;
+      std::uint32_t words[2];
+    } count{{ring::kServiceOffset, 8}, {1, tests::kChunks}};
+    Send(ring::MessageType::kPatch, 0, count);
+    Send(ring::MessageType::kSets, 1);
+  }
+  // States that all events before this time were sent.
+  void StateSent(std::uint64_t time) const { Send(ring::MessageType::kPatch, time); }
+  void End() const { Send(ring::MessageType::kEnd, 0); }
+
+ private:
+  template <typename... Payload>
+  void Send(ring::MessageType type, std::uint64_t value, const Payload&... payload) const {
+    const ring::Message message{ring::kMessageMagic, type, value, ring::kVersion, 1};
+    std::vector<std::byte> bytes;
+    const auto append = [&bytes](const auto& part) {
+      const auto added = std::as_bytes(std::span(&part, 1));
+      bytes.insert(bytes.end(), added.begin(), added.end());
+    };
+    append(message);
+    (append(payload), ...);
+    EXPECT_EQ(send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+
+  base::UniqueFd socket_;
+};
+
+// Tests how long the capture waits for a service to connect again after its inline connection
+// broke. The process of the connections is that of the test, which does not end.
+class ReconnectTest : public RingFeedTest {
+ protected:
+  static constexpr std::uint64_t kWait = 10'000'000'000;
+
+  ReconnectTest() {
+    options_.reconnect_clock = [this] {
+      ++clock_reads_;
+      return clock_;
+    };
+  }
+
+  // Connects, and waits until the capture has accepted the connection.
+  std::unique_ptr<InlineConnection> Connect() {
+    auto connection = std::make_unique<InlineConnection>(socket());
+    PollUntil([this] { return !capture_->ReportServices().services.empty(); });
+    return connection;
+  }
+  // Breaks the connection at the current time, and waits until the capture has noticed.
+  void Break(std::unique_ptr<InlineConnection> connection) {
+    clock_ = SessionClockNow();
+    connection.reset();
+    PollUntil([this] { return capture_->ReportServices().services.empty(); });
+  }
+  // Sets the clock, and waits until the capture has compared the time of the wait with it.
+  void SetClock(std::uint64_t time) {
+    clock_ = time;
+    const std::uint64_t before = clock_reads_;
+    PollUntil([&] { return clock_reads_ > before; });
+  }
+
+  std::uint64_t clock_ = SessionClockNow();
+  std::uint64_t clock_reads_ = 0;
+};
+
+TEST_F(ReconnectTest, StatesNothingIfTheServiceConnectsAgainInTime) {
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  Break(Connect());
+  SetClock(clock_ + kWait - 1);
+  const auto second = Connect();
+  second->End();
+  SetClock(clock_ + kWait);
+  EXPECT_TRUE(Stop(session).account.unknown_services().empty());
+  EXPECT_TRUE(Read(file).unknown.empty());
+}
+
+// The second connection would end the wait if the capture had not ended it before.
+TEST_F(ReconnectTest, StatesTheLossIfTheServiceConnectsAgainTooLate) {
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  auto first = Connect();
+  const std::uint64_t sent = SessionClockNow();
+  first->StateSent(sent);
+  Break(std::move(first));
+  const std::uint64_t broken = clock_;
+  SetClock(broken + kWait);
+  Connect()->End();
+  PollUntil([this] { return capture_->ReportServices().services.empty(); });
+  EXPECT_EQ(Stop(session).account.unknown_services().size(), 1U);
+  const Contents contents = Read(file);
+  ASSERT_EQ(contents.unknown.size(), 1U);
+  const trace::AccountEvent& unknown = contents.unknown[0];
+  EXPECT_EQ(unknown.tracepoint, "ring:" + std::to_string(getpid()));
+  EXPECT_EQ(unknown.reason, "its connection ended before it had sent all events");
+  const auto reader = file.Read();
+  EXPECT_EQ(absl::FromUnixNanos(static_cast<std::int64_t>(unknown.since)), reader->TimeOf(sent));
+  EXPECT_EQ(absl::FromUnixNanos(static_cast<std::int64_t>(unknown.until)), reader->TimeOf(broken));
+}
+
+TEST_F(ReconnectTest, StatesTheLossSinceTheLastTimeThatAnyOfTheConnectionsStated) {
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  auto first = Connect();
+  const std::uint64_t sent = SessionClockNow();
+  first->StateSent(sent);
+  Break(std::move(first));
+  // This connection states no time.
+  Break(Connect());
+  const std::uint64_t broken = clock_;
+  SetClock(broken + kWait);
+  Stop(session);
+  const Contents contents = Read(file);
+  ASSERT_EQ(contents.unknown.size(), 1U);
+  const trace::AccountEvent& unknown = contents.unknown[0];
+  const auto reader = file.Read();
+  EXPECT_EQ(absl::FromUnixNanos(static_cast<std::int64_t>(unknown.since)), reader->TimeOf(sent));
+  EXPECT_EQ(absl::FromUnixNanos(static_cast<std::int64_t>(unknown.until)), reader->TimeOf(broken));
+}
+
+// Shuts down the connections of this process to collectors. Leaves the listening socket open, which
+// the process has inherited from the capture.
+void BreakConnections() {
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(each.path().filename());
+    int type = 0;
+    socklen_t size = sizeof type;
+    sockaddr_un peer{};
+    socklen_t peer_size = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET &&
+        getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0) {
+      shutdown(fd, SHUT_RDWR);
+    }
+  }
+}
+
+TEST_F(ReconnectTest, HasTheEventsThatTheServiceSendsWhenItConnectsAgain) {
+  // More than the queue of the socket takes.
+  constexpr std::uint64_t kCount = 20'000;
+  options_.rings->bytes_of_client = std::uint64_t{16} << 20;
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
+  ServiceProcess service(socket(), [&]() -> int {
+    const auto is_connected = [] {
+      return eh::DescribeTransport(nullptr, 0) == eh::TransportState::kRingConnected;
+    };
+    static eh::DynamicProvider provider("Ring_Feed");
+    static const eh::EventSet set(provider, eh::Level::kInformation, 1);
+    while (!is_connected() || !set.enabled()) usleep(100);
+    shared_[kIsEnabled] = 1;
+    while (shared_[kMayWrite] == 0) usleep(100);
+    eh::DynamicEvent event;
+    for (std::uint64_t i = 0; i < kCount; ++i) {
+      event.Reset("Number");
+      event.AddField("thread", std::uint64_t{0});
+      event.AddField("number", i);
+      event.AddField("text", std::string_view("0123456789").substr(0, i % 10));
+      event.Write(set);
+    }
+    BreakConnections();
+    while (is_connected()) usleep(100);
+    shared_[kHasWritten] = 1;
+    while (!is_connected() || shared_[kMayEnd] == 0) usleep(100);
+    exit(0);
+  });
+  unsetenv("EVENTHEADER_TRANSPORT");
+  PollUntil([this] { return shared_[kIsEnabled] == 1; });
+  shared_[kMayWrite] = 1;
+  // The capture takes nothing, so the first connection cannot send all events.
+  tests::WaitUntil([this] { return shared_[kHasWritten] == 1; });
+  std::uint64_t events = 0;  // events of the second connection
+  PollUntil([&] {
+    const RingReport report = capture_->ReportServices();
+    events = report.services.empty() ? 0 : report.services.back().events;
+    return events != 0 && report.totals.events == kCount;
+  });
+  EXPECT_LT(events, kCount);
+  SetClock(clock_ + kWait);
+  shared_[kMayEnd] = 1;
+  PollUntil([&] { return service.HasEnded(); });
+  const SessionSummary summary = Stop(session);
+  EXPECT_EQ(summary.events, kCount);
+  EXPECT_EQ(summary.lost, 0U);
+  EXPECT_TRUE(summary.account.unknown_services().empty());
+  EXPECT_TRUE(Read(file).unknown.empty());
+}
+
+TEST_F(RingFeedTest, DoesNotWaitForAnInlineServiceWhenTheSessionEnds) {
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  std::optional<InlineConnection> first(socket());
+  PollUntil([this] { return !capture_->ReportServices().services.empty(); });
+  first.reset();
+  PollUntil([this] { return capture_->ReportServices().services.empty(); });
+  EXPECT_EQ(Stop(session).account.unknown_services().size(), 1U);
+  ASSERT_EQ(Read(file).unknown.size(), 1U);
+}
+
 // Connects, hands over a descriptor, and then sends messages until `messages` are sent or the
 // collector ends the connection.
 void ConnectAndSend(const std::string& path, int fd, int messages) {
@@ -737,8 +1070,8 @@ TEST_F(RingFeedTest, DoesNotTrustTheClaimsOfAService) {
   EXPECT_LE(times[2][1], after);
 }
 
-// A service that changes its region while it is read, one that connects again and again with wrong
-// descriptors, and one that floods the collector with messages.
+// The hostile services: one changes its region while the collector reads it, one connects again and
+// again with wrong descriptors, and one floods the collector with messages.
 TEST_F(RingFeedTest, HostileServicesCostANeighborNothing) {
   constexpr std::uint64_t kCount = 10'000;
   constexpr std::uint64_t kConnections = 1000;
@@ -811,7 +1144,7 @@ TEST_F(RingFeedTest, ReportsItsServices) {
   ASSERT_TRUE(capture_->StartSession(options, [&file] { return file.MakeSink(); }).ok());
   const auto service = StartService("Ring_Feed", 2, 50);
   LetItWrite();
-  // Confirms that the last events were read.
+  // Waits until the capture has read the last events.
   PollUntil([this] { return capture_->ReportServices().services.at(0).events == 100; });
   const HandmadeService other(socket());
   PollUntil([this] { return capture_->ReportServices().services.size() == 2; });
@@ -886,8 +1219,9 @@ class SlowFile {
   std::size_t delivered_ = ~std::size_t{0};
 };
 
-// Adds the events and losses of a file to those of files before it. Returns the positions.
-trace::RingPositions AddFile(nettrace::Reader* reader, std::uint64_t* events, std::uint64_t* lost) {
+// Adds the numbers of events and losses in a file to `*events` and `*lost`. Returns what the file
+// states at its end for the next recording.
+trace::RecordedRings AddFile(nettrace::Reader* reader, std::uint64_t* events, std::uint64_t* lost) {
   trace::RingPositionReader positions;
   using Step = nettrace::Reader::Step;
   for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
@@ -895,11 +1229,13 @@ trace::RingPositions AddFile(nettrace::Reader* reader, std::uint64_t* events, st
     if (step == Step::kEvent && reader->event().metadata->name == "Number") ++*events;
   }
   *lost += reader->stats().lost;
-  return positions.Positions();
+  return {positions.Positions(), positions.HasEnded() ? trace::RecordedRings::Ending::kEnded
+                                                      : trace::RecordedRings::Ending::kInterrupted};
 }
 
-// The service writes events before and after the collector is killed, and while no output delivers
-// what is written. It has losses at several places.
+// The service writes events, and has losses, in three phases: while the collector's output reaches
+// the file, while SlowFile holds it back, and after the collector was killed and the next one has
+// started. Each event and loss must be in one of the two files.
 TEST_F(RingFeedTest, ContinuesAtThePositionsInTheFileOfACrash) {
   constexpr std::uint64_t kCuts = 10;
   for (std::uint64_t cut = 0; cut <= kCuts; ++cut) {
@@ -937,9 +1273,9 @@ TEST_F(RingFeedTest, ContinuesAtThePositionsInTheFileOfACrash) {
     const std::size_t size = file.delivered() + (file.written() - file.delivered()) * cut / kCuts;
     std::uint64_t events = 0;
     std::uint64_t lost = 0;
-    options.ring_positions.clear();
+    options.recorded_rings = {};
     if (const auto reader = file.Read(size); reader != nullptr) {
-      options.ring_positions = AddFile(reader.get(), &events, &lost);
+      options.recorded_rings = AddFile(reader.get(), &events, &lost);
     }
     Open();
     tests::FileInMemory next;
@@ -955,6 +1291,257 @@ TEST_F(RingFeedTest, ContinuesAtThePositionsInTheFileOfACrash) {
     EXPECT_EQ(events, written) << before << " were in the first file";
     EXPECT_EQ(lost, calls - written);
     capture_.reset();
+  }
+}
+
+// A service, and the recording of it by collectors that are killed.
+class InterruptedRecording {
+ public:
+  explicit InterruptedRecording(std::string socket) : socket_(std::move(socket)) {
+    options.selectors.push_back(*ParseSelector("Ring_Feed"));
+    options.has_ring_positions = true;
+    options.longest_delivery = absl::Milliseconds(1);
+  }
+  // Connects the service to the collector, for the first time or again.
+  void Connect() {
+    if (service == nullptr) {
+      service = std::make_unique<HandmadeService>(socket_);
+    } else {
+      service->Reconnect(socket_);
+    }
+  }
+  // Loses `lost_before` events, and then writes `count` events.
+  void Write(std::uint64_t ordinal, std::uint64_t count, std::uint64_t lost_before = 0) {
+    std::uint64_t& number = numbers_[ordinal];
+    number += lost_before;
+    calls += lost_before + count;
+    for (std::uint64_t i = 0; i < count; ++i, ++chunks, ++number) {
+      service->Put(ordinal, static_cast<std::uint32_t>(ordinal), SessionClockNow(), 0, 0, number);
+    }
+    service->SetCalls(ordinal, number);
+  }
+  // Returns whether the collector has given the memory of all events back to the service.
+  bool IsGivenBack() const { return chunks == 0 || service->IsFree(chunks - 1); }
+  // Reads the file of a recording, after which the next recording continues.
+  void Add(nettrace::Reader* reader) {
+    options.recorded_rings = {};
+    if (reader != nullptr) options.recorded_rings = AddFile(reader, &events, &lost);
+  }
+
+  SessionOptions options;
+  std::unique_ptr<HandmadeService> service;
+  std::uint32_t chunks = 0;
+  std::uint64_t calls = 0;   // events that the service has written or lost
+  std::uint64_t events = 0;  // events in the files
+  std::uint64_t lost = 0;    // losses in the files
+
+ private:
+  std::string socket_;
+  std::map<std::uint64_t, std::uint64_t> numbers_;  // number of the next event, by writer
+};
+
+// The output takes nothing for longer than services keep their events, so their memory is given
+// back. Then it takes a part, and the collector is killed. One of two threads has ended before.
+TEST_F(RingFeedTest, CountsTheEventsThatALateOutputLostInACrash) {
+  constexpr std::uint64_t kCuts = 10;
+  for (std::uint64_t cut = 0; cut <= kCuts; ++cut) {
+    SCOPED_TRACE(cut);
+    InterruptedRecording recording(socket());
+    Open();
+    SlowFile file;
+    ASSERT_TRUE(capture_->StartSession(recording.options, [&] { return file.MakeSink(); }).ok());
+    recording.Connect();
+    recording.Write(1, 5, /*lost_before=*/2);
+    recording.Write(2, 3);
+    PollUntil([&] { return recording.IsGivenBack(); });
+    file.Hold();
+    recording.Write(1, 4, /*lost_before=*/3);
+    recording.Write(2, 2);
+    recording.service->SetExited(2);
+    PollUntil([&] { return recording.IsGivenBack() && recording.service->IsFreeWriter(2); });
+    recording.Write(1, 2, /*lost_before=*/1);  // The next collector reads these.
+    capture_.reset();
+    const std::size_t size = file.delivered() + (file.written() - file.delivered()) * cut / kCuts;
+    recording.Add(file.Read(size).get());
+    ASSERT_FALSE(recording.options.recorded_rings.positions.empty());
+    if (cut == 0) {
+      EXPECT_EQ(recording.events, 8U);
+    }
+    Open();
+    tests::FileInMemory next;
+    const auto session = capture_->StartSession(recording.options, [&] { return next.MakeSink(); });
+    ASSERT_TRUE(session.ok()) << session.status();
+    recording.Connect();
+    recording.Write(1, 3, /*lost_before=*/4);
+    PollUntil([&] { return recording.IsGivenBack(); });
+    Stop(*session);
+    EXPECT_EQ(next.Verify(), "");
+    recording.Add(next.Read().get());
+    EXPECT_EQ(recording.events + recording.lost, recording.calls);
+    capture_.reset();
+  }
+}
+
+// After a crash, another session has read the events before this session starts.
+TEST_F(RingFeedTest, CountsTheEventsBeforeALateStartAfterACrash) {
+  InterruptedRecording recording(socket());
+  Open();
+  SlowFile file;
+  ASSERT_TRUE(capture_->StartSession(recording.options, [&] { return file.MakeSink(); }).ok());
+  recording.Connect();
+  recording.Write(1, 5);
+  PollUntil([&] { return recording.IsGivenBack(); });
+  file.Hold();
+  capture_.reset();
+  recording.Add(file.Read(file.delivered()).get());
+  EXPECT_EQ(recording.events, 5U);
+  Open();
+  tests::FileInMemory other;
+  tests::FileInMemory next;
+  Start({"Ring_Feed"}, &other);
+  recording.Connect();
+  recording.Write(1, 7);
+  PollUntil([&] { return recording.IsGivenBack(); });
+  recording.Write(1, 2);
+  const auto session = capture_->StartSession(recording.options, [&] { return next.MakeSink(); });
+  ASSERT_TRUE(session.ok()) << session.status();
+  recording.Write(1, 3);
+  PollUntil([&] { return recording.IsGivenBack(); });
+  EXPECT_GE(Stop(*session).lost, 7U);
+  EXPECT_EQ(next.Verify(), "");
+  recording.Add(next.Read().get());
+  EXPECT_EQ(recording.events + recording.lost, recording.calls);
+}
+
+TEST_F(RingFeedTest, CountsNoEventsAfterTheEndOfASession) {
+  InterruptedRecording recording(socket());
+  Open();
+  tests::FileInMemory file;
+  tests::FileInMemory other;
+  const auto session = capture_->StartSession(recording.options, [&] { return file.MakeSink(); });
+  ASSERT_TRUE(session.ok()) << session.status();
+  Start({"Ring_Feed"}, &other);
+  recording.Connect();
+  recording.Write(1, 5);
+  recording.Write(2, 5);
+  PollUntil([&] { return recording.IsGivenBack(); });
+  EXPECT_EQ(Stop(*session).events, 10U);
+  recording.Add(file.Read().get());
+  EXPECT_EQ(recording.options.recorded_rings.ending, trace::RecordedRings::Ending::kEnded);
+  // The other session records these events.
+  recording.Write(1, 7);
+  recording.Write(2, 7);
+  PollUntil([&] { return recording.IsGivenBack(); });
+  capture_.reset();
+  for (int crash = 0; crash < 2; ++crash) {
+    Open();
+    SlowFile next;
+    ASSERT_TRUE(capture_->StartSession(recording.options, [&] { return next.MakeSink(); }).ok());
+    recording.Connect();
+    recording.Write(1, 3);
+    PollUntil([&] { return recording.IsGivenBack(); });
+    capture_.reset();
+    recording.Add(next.Read(next.written()).get());
+    EXPECT_EQ(recording.options.recorded_rings.ending, trace::RecordedRings::Ending::kInterrupted);
+  }
+  EXPECT_EQ(recording.events, 16U);
+  EXPECT_EQ(recording.lost, 0U);
+}
+
+// The output delivers nothing of a thread before the collector is killed.
+TEST_F(RingFeedTest, StatesThatLossesAreUnknownIfNoFileHasAPositionOfTheThread) {
+  using Ending = trace::RecordedRings::Ending;
+  for (const Ending ending : {Ending::kInterrupted, Ending::kInterruptedEarly, Ending::kEnded}) {
+    SCOPED_TRACE(static_cast<int>(ending));
+    InterruptedRecording recording(socket());
+    Open();
+    SlowFile file;
+    ASSERT_TRUE(capture_->StartSession(recording.options, [&] { return file.MakeSink(); }).ok());
+    recording.Connect();
+    recording.Write(1, 5);
+    PollUntil([&] { return recording.IsGivenBack(); });
+    file.Hold();
+    recording.Write(2, 4);
+    PollUntil([&] { return recording.IsGivenBack(); });
+    capture_.reset();
+    recording.Add(file.Read(file.delivered()).get());
+    EXPECT_EQ(recording.events, 5U);
+    recording.options.recorded_rings.ending = ending;
+    Open();
+    SessionOptions of_others = recording.options;
+    of_others.selectors = {*ParseSelector("Shop")};
+    tests::FileInMemory next;
+    tests::FileInMemory others;
+    const auto session = capture_->StartSession(recording.options, [&] { return next.MakeSink(); });
+    ASSERT_TRUE(session.ok()) << session.status();
+    const auto other = capture_->StartSession(of_others, [&] { return others.MakeSink(); });
+    ASSERT_TRUE(other.ok()) << other.status();
+    recording.Connect();
+    recording.Write(1, 3);
+    PollUntil([&] { return recording.IsGivenBack(); });
+    EXPECT_TRUE(Stop(*other).account.unknown_services().empty());
+    const std::vector<trace::AccountEvent> unknown = Stop(*session).account.unknown_services();
+    recording.Add(next.Read().get());
+    EXPECT_EQ(recording.events, 8U);
+    EXPECT_EQ(recording.lost, 0U);
+    ASSERT_EQ(unknown.size(), ending == Ending::kEnded ? 0U : 1U);
+    if (ending == Ending::kEnded) continue;
+    EXPECT_EQ(unknown[0].tracepoint, "ring:" + std::to_string(getpid()));
+    EXPECT_EQ(unknown[0].since, 0U);
+    EXPECT_NE(unknown[0].until, 0U);
+    capture_.reset();
+  }
+}
+
+// Events after the positions of a recording that ended may not be those of the interrupted one.
+TEST_F(RingFeedTest, StatesThatLossesAreUnknownAfterPositionsOfAnEarlierRecording) {
+  InterruptedRecording recording(socket());
+  Open();
+  tests::FileInMemory file;
+  tests::FileInMemory other;
+  const auto session = capture_->StartSession(recording.options, [&] { return file.MakeSink(); });
+  ASSERT_TRUE(session.ok()) << session.status();
+  Start({"Ring_Feed"}, &other);
+  recording.Connect();
+  recording.Write(1, 5);
+  PollUntil([&] { return recording.IsGivenBack(); });
+  EXPECT_EQ(Stop(*session).events, 5U);
+  recording.Add(file.Read().get());
+  recording.Write(1, 7);
+  PollUntil([&] { return recording.IsGivenBack(); });
+  capture_.reset();
+  recording.options.recorded_rings.ending = trace::RecordedRings::Ending::kInterruptedEarly;
+  Open();
+  tests::FileInMemory next;
+  const auto later = capture_->StartSession(recording.options, [&] { return next.MakeSink(); });
+  ASSERT_TRUE(later.ok()) << later.status();
+  recording.Connect();
+  recording.Write(1, 3);
+  PollUntil([&] { return recording.IsGivenBack(); });
+  EXPECT_EQ(Stop(*later).account.unknown_services().size(), 1U);
+  recording.Add(next.Read().get());
+  EXPECT_EQ(recording.events, 8U);
+  EXPECT_EQ(recording.lost, 0U);
+}
+
+// A thread has a position in a file even if the session's filter rejects all its events.
+TEST_F(RingFeedTest, KnowsThePositionsOfThreadsWhoseEventsTheFilterRejects) {
+  InterruptedRecording recording(socket());
+  recording.options.selectors[0].filter = "common_pid == 99";
+  for (int crash = 0; crash < 2; ++crash) {
+    Open();
+    SlowFile file;
+    const auto session = capture_->StartSession(recording.options, [&] { return file.MakeSink(); });
+    ASSERT_TRUE(session.ok()) << session.status();
+    recording.Connect();
+    recording.Write(1, 5);
+    PollUntil([&] { return recording.IsGivenBack(); });
+    EXPECT_EQ((*session)->Summarize().events, 0U);
+    EXPECT_TRUE((*session)->Summarize().account.unknown_services().empty());
+    capture_.reset();
+    recording.Add(file.Read(file.written()).get());
+    EXPECT_EQ(recording.options.recorded_rings.positions.size(), 1U);
+    EXPECT_EQ(recording.lost, 0U);
   }
 }
 
@@ -987,7 +1574,8 @@ TEST_F(RingFeedTest, RecordsAnEventFromBeforeTheSessionThatIsCommittedLate) {
   EXPECT_EQ(summary.late, 1U);
 }
 
-// Late events have later times in the file than their own. Losses between them end no earlier.
+// In the file, the timestamp of a late event is later than the time at which it was written. A loss
+// between late events must not end before this timestamp.
 TEST_F(RingFeedTest, ReportsLossesBetweenLateEventsUntilTheirTimeInTheFile) {
   Open();
   tests::FileInMemory file;

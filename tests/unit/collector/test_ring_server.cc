@@ -1,5 +1,5 @@
-// Tests the socket of rings in user space with real connections: services that behave, and services
-// that do not.
+// Tests the socket of rings in user space with real connections: of services that follow the
+// protocol, and of services that do not.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -34,6 +34,8 @@
 #include "tests/support/eventheader/ring_collector.h"
 #include "tests/support/eventheader/ring_peer.h"
 #include "tests/support/wait_until.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/collector/ring/ring_refusals.h"
 #include "tools/collector/ring/ring_server.h"
 
 namespace collector {
@@ -111,13 +113,13 @@ class Connection {
     } while (message.type == MessageType::kPatch);
     return message;
   }
-  // Takes a message whose size may differ. Returns its size.
+  // Receives a message of up to `size` bytes. Returns its size, or 0 if there is none.
   std::size_t TakeBytes(void* message, std::size_t size) const {
     const ssize_t got = recv(socket_.get(), message, size, 0);
     return got < 0 ? 0 : static_cast<std::size_t>(got);
   }
-  // Returns whether the collector has ended the connection. Returns false while a message waits, so
-  // the caller must take all messages before.
+  // Returns whether the collector has ended the connection. Returns false while a message is
+  // unread, so the caller must first take all messages.
   bool HasEnded() const {
     Message message;
     const ssize_t got = recv(socket_.get(), &message, sizeof message, MSG_PEEK);
@@ -161,7 +163,7 @@ class RingServerTest : public ::testing::Test, public RingServerUser {
     Serve();
     return connection;
   }
-  // Expects that the connection was refused for this reason, or without one.
+  // Expects that the connection was refused with this reason, or without a reason.
   static void ExpectRefused(const Connection& connection,
                             std::optional<ring::RefuseReason> reason = std::nullopt) {
     const std::optional<Message> answer = connection.Take();
@@ -220,7 +222,7 @@ TEST_F(RingServerTest, WelcomesAServiceAndKnowsItsProcess) {
   EXPECT_EQ(enable->value, 8U);
 }
 
-// Sends an inline Hello, and Patches.
+// A service that sends an inline Hello, and Patches.
 struct InlineService {
   explicit InlineService(const std::string& path) : connection(path) {}
   bool Greet(std::uint32_t usable = 4, std::uint8_t id = 1) const {
@@ -253,13 +255,14 @@ struct InlineService {
       std::uint64_t event;
     } event{{8, 0, ring::kUnknownCpu, 0, 0, 0, 1}, 0};
     EXPECT_TRUE(SendPatch(ring::kChunksOffset, event));
-    // state, committed; serial, ordinal, first; writer, tid; depth
+    // ring::ChunkControl: state, committed; serial; ordinal; first; writer, tid; depth
     const std::uint64_t control[] = {
         ring::kComplete | std::uint64_t{sizeof event} << 32, 1, 1, 0, std::uint64_t{77} << 32, 0};
     EXPECT_TRUE(SendPatch(ring::kServiceOffset + 16, std::uint64_t{1}));   // last_serial
     EXPECT_TRUE(SendPatch(ring::kServiceOffset, std::uint64_t{4} << 32));  // usable_chunks
     EXPECT_TRUE(SendPatch(ring::kControlsOffset, control));
-    // chunk, calls, lost_nested, ordinal; state, tid; nested, depth; accounted numbers
+    // ring::Writer: chunk; calls; lost_nested; ordinal; state, tid; nested, depth; the accounted
+    // numbers
     const std::uint64_t writer[] = {0, 1, 0, 1, state | std::uint64_t{77} << 32, 0, 0, 0};
     EXPECT_TRUE(SendPatch(ring::kWritersOffset, writer));
   }
@@ -362,6 +365,85 @@ TEST_F(RingServerTest, ReadsAllMessagesOfAnInlineServiceThatHasEnded) {
   EXPECT_EQ(ReadAll(&client->region()), std::pair(1, std::uint64_t{0}));
 }
 
+TEST_F(RingServerTest, KnowsWhetherAnInlineServiceHasSentItsEnd) {
+  Listen();
+  releases_ = false;
+  auto service = std::make_unique<InlineService>(options_.path);
+  ASSERT_TRUE(service->Greet());
+  service->SendEvent();
+  Serve();
+  ASSERT_EQ(connected_.size(), 1U);
+  EXPECT_FALSE(connected_[0]->has_end());
+  ASSERT_TRUE(service->connection.Send(MakeMessage(MessageType::kEnd)));
+  service.reset();
+  Serve();
+  ASSERT_EQ(gone_.size(), 1U);
+  EXPECT_TRUE(gone_[0]->has_end());
+  EXPECT_EQ(server_->refused(), 0U);
+}
+
+TEST_F(RingServerTest, EndsTheConnectionAfterAMessageThatFollowsEnd) {
+  releases_ = false;
+  Listen();
+  for (const MessageType type :
+       {MessageType::kPatch, MessageType::kEnd, MessageType::kSets, MessageType::kBye}) {
+    const InlineService service(options_.path);
+    ASSERT_TRUE(service.Greet());
+    ASSERT_TRUE(service.connection.Send(MakeMessage(MessageType::kEnd)));
+    ASSERT_TRUE(service.connection.Send(MakeMessage(type)));
+    Serve();
+    ASSERT_FALSE(gone_.empty());
+    EXPECT_FALSE(gone_.back()->has_end());
+    while (service.connection.Take()) {
+    }
+    EXPECT_TRUE(service.connection.HasEnded());
+  }
+  EXPECT_EQ(server_->refused(), 4U);
+  for (const RingRefusalEntry& each : server_->refusals().Latest()) {
+    EXPECT_EQ(each.detail, "a message after End");
+  }
+}
+
+TEST_F(RingServerTest, RejectsAnEndThatIsMalformedOrNotOfAnInlineConnection) {
+  Listen();
+  const InlineService service(options_.path);
+  ASSERT_TRUE(service.Greet());
+  const std::pair<Message, std::uint64_t> longer{MakeMessage(MessageType::kEnd), 0};
+  ASSERT_TRUE(service.connection.Send(&longer, sizeof longer));
+  const auto shared = Join();
+  ASSERT_TRUE(shared->Send(MakeMessage(MessageType::kEnd)));
+  Serve();
+  EXPECT_TRUE(connected_.empty());
+  EXPECT_EQ(server_->refused(), 2U);
+  for (const RingRefusalEntry& each : server_->refusals().Latest()) {
+    EXPECT_EQ(each.detail, "a malformed End");
+  }
+}
+
+TEST_F(RingServerTest, DoesNotTrustTheTimeUpToWhichAServiceHasSentItsEvents) {
+  Listen();
+  const InlineService service(options_.path);
+  ASSERT_TRUE(service.Greet());
+  Serve();
+  ASSERT_EQ(connected_.size(), 1U);
+  const RingClient& client = *connected_[0];
+  const std::uint64_t created = client.sent_until();
+  EXPECT_EQ(created, tests::CorrectHeader().created);
+  const auto state = [&](std::uint64_t time) {
+    const Message message = MakeMessage(MessageType::kPatch, time);
+    ASSERT_TRUE(service.connection.Send(message));
+    Serve();
+  };
+  state(created + 1000);
+  EXPECT_EQ(client.sent_until(), created + 1000);
+  state(created + 500);
+  EXPECT_EQ(client.sent_until(), created + 1000);
+  const std::uint64_t before = base::Nanoseconds(base::MonotonicNow());
+  state(~std::uint64_t{0});
+  EXPECT_GE(client.sent_until(), before);
+  EXPECT_LE(client.sent_until(), base::Nanoseconds(base::MonotonicNow()));
+}
+
 TEST_F(RingServerTest, LimitsTheMemoryOfTheCopiesOfAllUsers) {
   options_.bytes_of_client = 16 * ring::kChunkBytes;
   options_.bytes_of_copies = 2 * RingMirror::MemoryOf(16) - 1;
@@ -373,7 +455,7 @@ TEST_F(RingServerTest, LimitsTheMemoryOfTheCopiesOfAllUsers) {
   Serve();
   EXPECT_EQ(first->connection.Take()->type, MessageType::kWelcome);
   ExpectRefused(second.connection, ring::RefuseReason::kTooManyClients);
-  // A service that shares its memory needs no copy.
+  // The limit does not apply to a service that shares its memory, because the server needs no copy.
   EXPECT_EQ(Join()->Take()->type, MessageType::kWelcome);
   first.reset();
   Serve();
@@ -452,7 +534,8 @@ TEST_F(RingServerTest, RefusesPatchesOutsideOfTheCopy) {
     EXPECT_EQ(service.connection.Take()->type, MessageType::kWelcome);
     EXPECT_FALSE(service.connection.HasEnded());
   }
-  // A size beyond the message, an empty Patch, and a Patch of a service that shares its region.
+  // The server ends the connection after a Patch with a size that exceeds its message, a Patch of
+  // size 0, and any Patch of a service that shares its region.
   struct {
     Message message = MakeMessage(MessageType::kPatch);
     ring::Patch patch{ring::kChunksOffset, 4096};
@@ -486,7 +569,8 @@ TEST_F(RingServerTest, ChargesCopiesToTheirUserUntilTheyAreReleased) {
   releases_ = false;
   auto first = std::make_unique<InlineService>(options_.path);
   ASSERT_TRUE(first->Greet());
-  // A service that uses more chunks already gets them, and its user pays for them.
+  // This service states that it already uses 32 chunks. A copy of them does not fit in the
+  // bytes_of_user that `first` leaves.
   const InlineService large(options_.path);
   ASSERT_TRUE(large.Greet(32));
   Serve();
@@ -672,8 +756,8 @@ TEST_F(RingServerTest, RefusesAPathThatIsNoSocketOrTooLong) {
   EXPECT_EQ(ListenError(), "");
 }
 
-// Containers mount the folder of the socket. Services of the host use the link, and wait for a
-// change in its folder.
+// Containers mount the folder services/, which contains the socket. Services of the host use a link
+// in the folder above, and watch that folder for the link.
 TEST_F(RingServerTest, LinksToTheSocketInASeparateFolder) {
   const std::string link = options_.path;
   const std::string socket = folder_.path() + "/services/events";
@@ -693,7 +777,8 @@ TEST_F(RingServerTest, LinksToTheSocketInASeparateFolder) {
   server_.reset();
   EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(link)));
   EXPECT_FALSE(std::filesystem::exists(socket));
-  // Replaces the link of a collector that was killed, and a socket of an earlier version.
+  // The server replaces the link of a collector that was killed, and a socket of an earlier
+  // version.
   std::filesystem::create_symlink("services/events", link);
   EXPECT_EQ(ListenError(), "");
   {
@@ -779,7 +864,7 @@ TEST_F(RingServerTest, ClosesDescriptorsThatItDoesNotNeed) {
 
 TEST_F(RingServerTest, RefusesMemoryOfHugePages) {
   Listen();
-  // The first size of a region that is a multiple of the size of a huge page.
+  // The smallest size of a region that is a multiple of the size of a huge page.
   constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
   constexpr std::uint64_t kBytes = ring::RegionBytes(58);
   static_assert(kBytes % kHugePage == 0);
@@ -804,7 +889,7 @@ TEST_F(RingServerTest, TakesTheFirstMemfdOfHelloAndClosesOthers) {
   }
   Serve();
   EXPECT_EQ(service.Take()->type, MessageType::kWelcome);
-  // The connection has two ends here, a pidfd and a region.
+  // This process has both ends of the connection, a pidfd of the service, and the region.
   ExpectDescriptors(before + 4);
 }
 
@@ -851,7 +936,8 @@ TEST_F(RingServerTest, DescriptorsThatAreSlowToCloseDelayNoOtherService) {
     server_.reset();
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
-  // Closes the connections with a reset, so that the threads end.
+  // Makes the peers end the connections with a reset, so that the threads that block in close() can
+  // end.
   const linger resets{1, 0};
   for (const UniqueFd& peer : peers) {
     if (peer.valid()) setsockopt(peer.get(), SOL_SOCKET, SO_LINGER, &resets, sizeof resets);
@@ -915,7 +1001,7 @@ TEST_F(RingServerTest, EndsConnectionsWithMalformedMessages) {
     ExpectRefused(*service);
   }
   {
-    // A known type that is too short.
+    // A message of a known type that is too short.
     const auto service = Join();
     ASSERT_TRUE(service->Take());
     const Message sets = MakeMessage(MessageType::kSets);
@@ -1055,7 +1141,7 @@ TEST_F(RingServerTest, RefusesConnectionsWhenThereAreNoDescriptors) {
   const Connection service(options_.path);
   rlimit old;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
-  // All numbers up to the limit are in use.
+  // Uses all descriptor numbers up to the limit.
   std::vector<UniqueFd> all;
   rlimit low = old;
   low.rlim_cur = 256;

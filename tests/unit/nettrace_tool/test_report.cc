@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -159,7 +160,7 @@ class ReportModelTest : public ::testing::Test {
     model_ = std::make_unique<ReportModel>(*reader_, window, Limits());
   }
 
-  // Adds an event to the first pass, and remembers it for the second one.
+  // Adds an event to the first pass, and remembers the event for the second pass.
   void Add(const std::string& name, std::uint64_t ticks, std::uint8_t opcode = 0) {
     metadata_.provider = "P";
     metadata_.name = name;
@@ -184,9 +185,24 @@ class ReportModelTest : public ::testing::Test {
     return event;
   }
 
+  std::string Page(const ReportFacts& facts) const {
+    nettrace::MemorySink sink;
+    EXPECT_TRUE(WriteReportPage(*reader_, *model_, facts, &sink).ok());
+    return {reinterpret_cast<const char*>(sink.bytes().data()), sink.bytes().size()};
+  }
+  // Returns the number of notices about services with unknown losses.
+  static std::size_t CountNotices(const std::string& page) {
+    constexpr std::string_view kBegin = "<p class=\"notice\">Losses of ";
+    std::size_t count = 0;
+    for (std::size_t at = page.find(kBegin); at != page.npos; at = page.find(kBegin, at + 1)) {
+      ++count;
+    }
+    return count;
+  }
+
   // Runs the second pass. Returns the times of the selected events.
   std::vector<std::uint64_t> Select(std::size_t max_bytes) {
-    if (model_->ends() == 0) model_->EndTotals();  // it has ended before AddInterest
+    if (model_->ends() == 0) model_->EndTotals();  // otherwise called before AddInterest
     model_->BeginSelection(max_bytes, [](const nettrace::Event&) { return "{}"; });
     for (const Added& added : added_) {
       model_->Select(EventOf(added), names_);
@@ -324,7 +340,7 @@ TEST_F(ReportModelTest, SampleKeepsItsFloorBesideErrors) {
   }
   const std::vector<std::uint64_t> ticks = Select(1000 * (SingleEvents::kRowBytes + 2));
   const auto samples = std::count_if(ticks.begin(), ticks.end(), [](auto t) { return t % 2 == 1; });
-  // Half of the events of the sample are errors.
+  // The sample keeps 5 % of the bytes, which are 50 events. Half of these are errors.
   EXPECT_GE(samples, 25);
   EXPECT_GE(ticks.size() - static_cast<std::size_t>(samples), 400u);
 }
@@ -480,8 +496,8 @@ TEST_F(ReportModelTest, EventsNextToLossesAreSelected) {
 
 TEST_F(ReportModelTest, NamesThatNeedTooManyBytesShareARow) {
   model_ = std::make_unique<ReportModel>(*reader_, Window(), Limits{.name_bytes = 1000});
+  // The page writes '<' as \u003c, which is 6 bytes, so two of these names exceed name_bytes.
   for (std::uint64_t i = 0; i < 30; ++i) Add(std::string(90, '<') + std::to_string(i), i);
-  // Each character has 6 bytes in the page.
   ASSERT_EQ(model_->kinds().size(), 2u);
   EXPECT_EQ(model_->kinds()[1].name, "(others)");
   EXPECT_EQ(model_->kinds()[1].events, 29u);
@@ -523,12 +539,49 @@ TEST_F(ReportModelTest, LossesOfRingsHaveNoCpu) {
   facts.account.Add(lost);
   lost.cpu = trace::kRingCpu;
   facts.account.Add(lost);
-  nettrace::MemorySink sink;
-  ASSERT_TRUE(WriteReportPage(*reader_, *model_, facts, &sink).ok());
-  const std::string page(reinterpret_cast<const char*>(sink.bytes().data()), sink.bytes().size());
+  const std::string page = Page(facts);
   EXPECT_NE(page.find("<td>0</td>"), page.npos);
   EXPECT_NE(page.find("<td>none (ring)</td>"), page.npos);
   EXPECT_EQ(page.find("4294967295"), page.npos);
+}
+
+// The texts are those of a file, which may contain anything.
+TEST_F(ReportModelTest, NoticeHasServicesWithUnknownLosses) {
+  model_->EndTotals();
+  trace::AccountEvent unknown;
+  unknown.kind = trace::AccountEvent::Kind::kServiceUnknown;
+  unknown.tracepoint = "ring:7<b>";
+  unknown.since = 1'500'000'000;
+  unknown.until = 2'250'000'000;
+  unknown.reason = "</p><script>alert('\"&\"')</script>\x1b\xff";
+  ReportFacts facts;
+  facts.account.Add(unknown);
+  const std::string text =
+      "ring:7&lt;b&gt; from 1970-01-01T00:00:01.500000000Z to 1970-01-01T00:00:02.250000000Z: "
+      "&lt;/p&gt;&lt;script&gt;alert(&#39;&quot;&amp;&quot;&#39;)&lt;/script&gt;"
+      "\\u001b\xEF\xBF\xBD.</p>\n";
+  const std::string page = Page(facts);
+  const std::string notice =
+      "<p class=\"notice\">Losses of 1 service are unknown, the first: " + text;
+  EXPECT_NE(page.find(notice), page.npos) << page.substr(page.find("class=\"notice\""), 1000);
+  EXPECT_EQ(CountNotices(page), 1U);
+  EXPECT_EQ(page.find("ring:7<b>"), page.npos);
+  EXPECT_EQ(page.find("<script>alert"), page.npos);
+
+  // All services are counted, also those that the summary leaves out.
+  unknown.tracepoint = "ring:8";
+  for (std::size_t i = 0; i < trace::AccountSummary::kMaxUnknownServices; ++i) {
+    facts.account.Add(unknown);
+  }
+  const std::string all = Page(facts);
+  EXPECT_NE(all.find("Losses of 1001 services are unknown, the first: " + text), all.npos);
+  EXPECT_EQ(CountNotices(all), 1U);
+  EXPECT_EQ(all.find("ring:8"), all.npos);
+}
+
+TEST_F(ReportModelTest, NoNoticeIfNoServiceHasUnknownLosses) {
+  model_->EndTotals();
+  EXPECT_EQ(CountNotices(Page({})), 0U);
 }
 
 }  // namespace

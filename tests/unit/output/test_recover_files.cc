@@ -29,6 +29,7 @@ using collector::testing::NumberedStream;
 using collector::testing::PathsIn;
 using collector::testing::ReadContents;
 using collector::testing::TemporaryDirectory;
+using Ending = trace::RecordedRings::Ending;
 using Outcome = RecoveredFile::Outcome;
 
 constexpr char kPartial[] = "shop-20261122T070102.123456Z.nettrace.partial";
@@ -251,13 +252,15 @@ TEST_F(RecoverFilesTest, FilesOfOtherSessionsAndLinksAreLetAlone) {
   EXPECT_EQ(PathsIn(settings_.directory).size(), 2u);
 }
 
-// Adds a record with one position to the stream.
-void AddPosition(NumberedStream* stream, std::uint64_t number) {
+// Adds a record to the stream that contains the position of one writer of a ring, and the end mark
+// if `ends` is set.
+void AddPosition(NumberedStream* stream, std::uint64_t number, bool ends = false) {
   nettrace::Writer& writer = stream->writer();
   const auto metadata = writer.AddMetadata(trace::RingPositionsMetadata());
   const auto thread = writer.AddThread({});
   ASSERT_TRUE(metadata.ok() && thread.ok());
-  const trace::RingRecord record = trace::RecordOf({{trace::RingWriterId{{}, 1}, {number, 2, 3}}});
+  const trace::RingRecord record = trace::RecordOf({{{trace::RingWriterId{{}, 1}, {number, 2, 3}}},
+                                                    ends ? Ending::kEnded : Ending::kInterrupted});
   for (const std::vector<std::byte>& payload : trace::RingPositionsPayloads(record)) {
     ASSERT_TRUE(writer
                     .WriteEvent({.metadata_id = *metadata,
@@ -270,10 +273,10 @@ void AddPosition(NumberedStream* stream, std::uint64_t number) {
   }
 }
 
-std::uint64_t PositionIn(const trace::RingPositions& positions) {
-  const auto found = positions.find({{}, 1});
-  EXPECT_NE(found, positions.end());
-  if (found == positions.end()) return 0;
+std::uint64_t PositionIn(const trace::RecordedRings& rings) {
+  const auto found = rings.positions.find({{}, 1});
+  EXPECT_NE(found, rings.positions.end());
+  if (found == rings.positions.end()) return 0;
   EXPECT_EQ(found->second.skip, 2U);
   EXPECT_EQ(found->second.owed, 3U);
   return found->second.number;
@@ -285,18 +288,19 @@ TEST_F(RecoverFilesTest, ReturnsThePositionsOfTheNewestFileThatHasAny) {
     AddPosition(&stream, 10);
     ASSERT_TRUE(stream.Finish().ok());
   }
-  trace::RingPositions positions;
-  ASSERT_TRUE(RecoverFiles(settings_, "shop", &positions).ok());
-  EXPECT_EQ(PositionIn(positions), 10U) << "the complete file does not count";
-  // The file was cut before its first record. Its repair adds the positions of the file before.
+  trace::RecordedRings rings;
+  ASSERT_TRUE(RecoverFiles(settings_, "shop", &rings).ok());
+  EXPECT_EQ(PositionIn(rings), 10U) << "the complete file does not count";
+  // The file was cut before its first record of positions. RecoverFiles adds to it the
+  // positions that are at the end of the previous file.
   {
     NumberedStream stream(MakeSink(1));
     stream.Write(5);
   }
   for (int i = 0; i < 2; ++i) {
-    positions.clear();
-    ASSERT_TRUE(RecoverFiles(settings_, "shop", &positions).ok());
-    EXPECT_EQ(PositionIn(positions), 10U) << i;
+    rings = {};
+    ASSERT_TRUE(RecoverFiles(settings_, "shop", &rings).ok());
+    EXPECT_EQ(PositionIn(rings), 10U) << i;
   }
   std::filesystem::remove(PathsIn(settings_.directory).at(0));
   {
@@ -305,11 +309,62 @@ TEST_F(RecoverFilesTest, ReturnsThePositionsOfTheNewestFileThatHasAny) {
     ASSERT_TRUE(stream.writer().Flush().ok());
   }
   for (int i = 0; i < 2; ++i) {
-    positions.clear();
-    ASSERT_TRUE(RecoverFiles(settings_, "shop", &positions).ok());
-    EXPECT_EQ(PositionIn(positions), 20U) << i;
+    rings = {};
+    ASSERT_TRUE(RecoverFiles(settings_, "shop", &rings).ok());
+    EXPECT_EQ(PositionIn(rings), 20U) << i;
   }
   for (const std::string& path : PathsIn(settings_.directory)) ExpectVerifies(path);
+}
+
+TEST_F(RecoverFilesTest, ReturnsHowTheRecordingEnded) {
+  trace::RecordedRings rings;
+  const auto recover = [&] {
+    rings = {};
+    EXPECT_TRUE(RecoverFiles(settings_, "shop", &rings).ok());
+    return rings.ending;
+  };
+  EXPECT_EQ(recover(), Ending::kEnded) << "there is no file";
+  {
+    NumberedStream stream(MakeSink(1));
+    AddPosition(&stream, 10, /*ends=*/true);
+    ASSERT_TRUE(stream.Finish().ok());
+  }
+  EXPECT_EQ(recover(), Ending::kEnded);
+  // The next file was cut before its first record of positions, so it has no event of a ring.
+  {
+    NumberedStream stream(MakeSink(1));
+    stream.Write(5);
+  }
+  EXPECT_EQ(recover(), Ending::kInterruptedEarly);
+  EXPECT_EQ(recover(), Ending::kEnded) << "the repaired file";
+  EXPECT_EQ(PositionIn(rings), 10U);
+  {
+    NumberedStream stream(MakeSink(1));
+    AddPosition(&stream, 20);
+    ASSERT_TRUE(stream.writer().Flush().ok());
+    EXPECT_EQ(recover(), Ending::kEnded) << "the file is being written";
+  }
+  EXPECT_EQ(recover(), Ending::kInterrupted);
+  EXPECT_EQ(recover(), Ending::kInterrupted) << "the repaired file";
+  // A rotation has completed the file, and the next file was not created.
+  {
+    NumberedStream stream(MakeSink(1));
+    AddPosition(&stream, 30);
+    ASSERT_TRUE(stream.Finish().ok());
+  }
+  EXPECT_EQ(recover(), Ending::kInterrupted);
+  EXPECT_EQ(PositionIn(rings), 30U);
+}
+
+TEST_F(RecoverFilesTest, RecordingIsInterruptedEarlyIfItsFirstFileHasNoPositions) {
+  for (const std::string& contents : {std::string(), std::string(5000, '\0'), std::string("no")}) {
+    SCOPED_TRACE(contents.size());
+    std::ofstream(PathFor(kPartial)) << contents;
+    trace::RecordedRings rings;
+    ASSERT_TRUE(RecoverFiles(settings_, "shop", &rings).ok());
+    EXPECT_EQ(rings.ending, Ending::kInterruptedEarly);
+    EXPECT_TRUE(rings.positions.empty());
+  }
 }
 
 }  // namespace

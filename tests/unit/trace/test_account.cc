@@ -1,4 +1,5 @@
-// Tests the events of NetTrace.Collector, from their fields and back, and their sums.
+// Tests the events of NetTrace.Collector: they are parsed as they were written, also from payloads
+// of other versions, and AccountSummary adds them up.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -46,6 +47,7 @@ TEST(Account, EveryEventReadsBackUnchanged) {
       {AccountKind::kTargetCame, 0, 0, "", "why", 5, 6},
       {AccountKind::kSamplesThrottled, 3, 9, "", "", 5, 6},
       {AccountKind::kStacksSkipped, 0, 9, "", "", 5, 6},
+      {AccountKind::kServiceUnknown, 0, 0, "ring:7", "why", 5, 6},
   };
   for (const AccountEvent& event : events) {
     const auto payload = AccountPayload(event);
@@ -111,6 +113,7 @@ TEST(AccountSummary, LossesAddUpByCpuAndTracepointAndByInterval) {
       R"({"from":"1970-01-01T00:00:00.000000090Z","until":"1970-01-01T00:00:00.000000200Z","count":7},)"
       R"({"from":"1970-01-01T00:00:00.000000250Z","until":"1970-01-01T00:00:00.000000300Z","count":5}],)"
       R"("lossIntervalsLeftOut":0,"cpuChanges":[],"cpuChangesLeftOut":0,)"
+      R"("unknownServices":[],"unknownServicesLeftOut":0,)"
       R"("throttled":0,"stacksSkipped":0})");
 }
 
@@ -148,7 +151,23 @@ TEST(AccountSummary, CpuChangesAreListed) {
       R"({"cpu":1,"online":true,"since":"1970-01-01T00:00:00.000000100Z",)"
       R"("until":"1970-01-01T00:00:00.000000200Z"},)"
       R"({"cpu":2,"online":true,"since":"1970-01-01T00:00:00.000000100Z","until":null,"reason":"why"}],)"
-      R"("cpuChangesLeftOut":0,"throttled":0,"stacksSkipped":0})");
+      R"("cpuChangesLeftOut":0,"unknownServices":[],"unknownServicesLeftOut":0,)"
+      R"("throttled":0,"stacksSkipped":0})");
+}
+
+TEST(AccountSummary, ServicesWithUnknownLossesAreListed) {
+  AccountSummary summary;
+  summary.Add({AccountKind::kServiceUnknown, 0, 0, "ring:7", "why", 100, 200});
+  summary.Add({AccountKind::kServiceUnknown, 0, 0, "", "why", 0, 300});
+  EXPECT_EQ(
+      SummaryJson(summary),
+      R"({"losses":[],"lossesLeftOut":0,"lossIntervals":[],"lossIntervalsLeftOut":0,"cpuChanges":[],)"
+      R"("cpuChangesLeftOut":0,"unknownServices":[{"tracepoint":"ring:7",)"
+      R"("since":"1970-01-01T00:00:00.000000100Z","until":"1970-01-01T00:00:00.000000200Z",)"
+      R"("reason":"why"},{"tracepoint":null,"since":null,"until":"1970-01-01T00:00:00.000000300Z",)"
+      R"("reason":"why"}],"unknownServicesLeftOut":0,"throttled":0,"stacksSkipped":0})");
+  // The losses of the file as a whole remain known.
+  EXPECT_FALSE(summary.unknown().has_value());
 }
 
 TEST(AccountSummary, MemoryIsBoundedAndSumsAreExact) {
@@ -157,7 +176,10 @@ TEST(AccountSummary, MemoryIsBoundedAndSumsAreExact) {
   for (std::uint64_t i = 0; i < kMany; ++i) {
     summary.Add({AccountKind::kEventsLost, static_cast<std::uint32_t>(i), 2, "a:b", "", i, i + 1});
     summary.Add({AccountKind::kCpuOffline, 1, 0, "", "", 1, 0});
+    summary.Add({AccountKind::kServiceUnknown, 0, 0, "ring:7", "why", 1, 2});
   }
+  EXPECT_EQ(summary.unknown_services().size(), AccountSummary::kMaxUnknownServices);
+  EXPECT_EQ(summary.unknown_services_left_out(), kMany - AccountSummary::kMaxUnknownServices);
   EXPECT_EQ(summary.losses().size(), AccountSummary::kMaxLosses);
   EXPECT_EQ(summary.lost(), 2 * kMany);
   EXPECT_EQ(summary.losses_left_out(), 2 * (kMany - AccountSummary::kMaxLosses));

@@ -28,7 +28,8 @@ RingWriterId WriterNumber(std::uint64_t ordinal) {
   return writer;
 }
 
-// Writes a file as a session does: each event of a writer is recorded, and numbered from 0.
+// Writes a file as a session does. Each event of a writer is recorded, and numbered from 0. Units
+// are those of ring_positions.h: recorded events, and losses that the sequence numbers show.
 class PositionsFile {
  public:
   PositionsFile() {
@@ -145,6 +146,7 @@ class PositionsFile {
 
 struct Result {
   bool has_positions = false;
+  bool has_ended = false;
   RingPositions positions;
   std::map<std::uint64_t, std::uint64_t> units;  // units in the file, by ordinal of the writer
 };
@@ -167,6 +169,7 @@ std::optional<Result> ReadFile(std::span<const std::byte> bytes) {
     }
   }
   result.has_positions = found.HasPositions();
+  result.has_ended = found.HasEnded();
   result.positions = found.Positions();
   return result;
 }
@@ -203,7 +206,8 @@ TEST(RingPositions, AgreeWithTheEventsOfAFileThatIsCutAnywhere) {
       EXPECT_TRUE(result->positions.contains(WriterNumber(ordinal)));
     }
     for (const auto& [writer, position] : result->positions) {
-      // A writer with only losses has no events to find its row by.
+      // A writer with only losses is not in `units` if the file is cut before the sequence point
+      // that reports these losses.
       const auto units = result->units.find(writer.ordinal);
       EXPECT_EQ(position.number + position.skip - position.owed,
                 units == result->units.end() ? 0 : units->second);
@@ -224,8 +228,25 @@ TEST(RingPositions, RecordThatARepairHasAddedCountsAllEvents) {
   PositionsFile file;
   file.Write(7, 5);
   const RingPositions positions = {{WriterNumber(7), {3, 2, 0}}, {WriterNumber(8), {6, 0, 4}}};
-  file.Append(RecordOf(positions));
+  file.Append(RecordOf({positions, RecordedRings::Ending::kInterrupted}));
   EXPECT_EQ(ReadFile(file.bytes())->positions, positions);
+  EXPECT_FALSE(ReadFile(file.bytes())->has_ended);
+  file.Append(RecordOf({positions, RecordedRings::Ending::kEnded}));
+  EXPECT_EQ(ReadFile(file.bytes())->positions, positions);
+  EXPECT_TRUE(ReadFile(file.bytes())->has_ended);
+}
+
+TEST(RingPositions, EndMarkChangesNoPosition) {
+  PositionsFile file;
+  file.Record(/*all=*/true);
+  file.Write(1, 3);
+  file.EndInterval();
+  const auto before = ReadFile(file.bytes());
+  file.Append(EndRecord());
+  const auto after = ReadFile(file.bytes());
+  EXPECT_FALSE(before->has_ended);
+  EXPECT_TRUE(after->has_ended);
+  EXPECT_EQ(after->positions, before->positions);
 }
 
 TEST(RingPositions, RecordOfManyWritersHoldsOnlyIfItIsWhole) {

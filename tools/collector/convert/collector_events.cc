@@ -85,6 +85,29 @@ void CollectorEvents::StacksSkipped(std::uint64_t count, std::uint64_t from, std
                        .until = until}});
 }
 
+void CollectorEvents::ServiceUnknown(std::string_view service, std::uint64_t since,
+                                     std::uint64_t until, std::string_view reason) {
+  AccountEvent event;
+  event.kind = AccountEvent::Kind::kServiceUnknown;
+  event.tracepoint = std::string(service);
+  event.reason = std::string(reason);
+  event.since = since;
+  event.until = until;
+  if (unknown_services_waiting_ >= kMaxUnknownServices) {
+    event.tracepoint.clear();
+    const auto same = std::find_if(waiting_.rbegin(), waiting_.rend(), [&](const Waiting& other) {
+      return other.event.kind == event.kind && other.event.tracepoint.empty();
+    });
+    if (same != waiting_.rend()) {
+      same->event.since = std::min(same->event.since, since);
+      same->event.until = same->time = std::max(same->event.until, until);
+      return;
+    }
+  }
+  ++unknown_services_waiting_;
+  waiting_.push_back({until, std::move(event)});
+}
+
 void CollectorEvents::TracepointLeftOut(std::string_view tracepoint, std::string_view reason,
                                         std::uint64_t time) {
   if (left_out_ >= kMaxLeftOut) return;
@@ -129,6 +152,7 @@ absl::Status CollectorEvents::Write(std::uint64_t limit) {
   std::stable_sort(waiting_.begin(), waiting_.end(),
                    [](const Waiting& a, const Waiting& b) { return a.time < b.time; });
   losses_waiting_ = 0;
+  unknown_services_waiting_ = 0;
   for (Waiting& waiting : std::exchange(waiting_, {})) {
     absl::StatusOr<nettrace::MetadataId> row = MetadataRow(waiting.event.kind);
     if (absl::IsResourceExhausted(row.status())) {

@@ -32,8 +32,12 @@ class CollectorEvents {
   // Maximum number of losses in one interval that are reported with their tracepoints. Further
   // losses are added up in one event for each CPU, which names no tracepoint.
   static constexpr std::size_t kMaxLosses = 4096;
+  // Maximum number of services in one interval that are reported by ServiceUnknown, each with its
+  // name. Further services share one event without a name.
+  static constexpr std::size_t kMaxUnknownServices = 256;
 
-  // Value of `cpu` for events that came through rings in user space.
+  // Value of `cpu` for events that did not come through the ring of a CPU, but through rings in
+  // user space, in .NET streams or from the journal.
   static constexpr int kNoCpu = -1;
 
   // Sets the writer, which must outlive this object. `trace` describes the trace that the writer
@@ -46,9 +50,10 @@ class CollectorEvents {
   // CPU after `from` and no later than `until`.
   void EventsLost(int cpu, std::string_view tracepoint, std::uint64_t count, std::uint64_t from,
                   std::uint64_t until);
-  // Records that a CPU went offline or came online. A CPU went offline at some time between `since`
-  // and `until`. The events of a CPU that came online may be missing between these times. If the
-  // CPU cannot be recorded, `error` is the reason and `until` is 0; otherwise `error` is empty.
+  // Records that a CPU went offline or came online. If it went offline, it did so at some time
+  // between `since` and `until`. If it came online, its events between these times may be missing.
+  // If the CPU cannot be recorded, `error` is the reason and `until` is 0; otherwise `error` is
+  // empty.
   void CpuChanged(int cpu, bool online, std::uint64_t since, std::uint64_t until,
                   std::string_view error);
   // Records that the followed cgroup appeared. Its events between `since` and `until` may not have
@@ -61,6 +66,10 @@ class CollectorEvents {
   // Records that `count` events with times from `from` to `until` have cut stacks, because the
   // collector had no time to unwind them.
   void StacksSkipped(std::uint64_t count, std::uint64_t from, std::uint64_t until);
+  // Records that an unknown number of events of a service ("ring:PID") between `since` and `until`
+  // may be lost. `since` is 0 if it is unknown. `reason` says why.
+  void ServiceUnknown(std::string_view service, std::uint64_t since, std::uint64_t until,
+                      std::string_view reason);
   void TracepointLeftOut(std::string_view tracepoint, std::string_view reason, std::uint64_t time);
   // Records that a pattern matched the tracepoint for the first time. Its events before `time` may
   // not have been recorded.
@@ -80,9 +89,10 @@ class CollectorEvents {
   // Fails if the writer fails.
   absl::Status Write(std::uint64_t limit);
 
-  // Writes the events that contain `record` (tools/trace/ring_positions.h), with the minimum
-  // timestamp. Does nothing if the file has no room for the metadata row; it has room again when
-  // its metadata rows have been flushed.
+  // Writes the events that contain `record` (tools/trace/ring_positions.h). Their timestamp is the
+  // latest of three times: the start given to Begin(), the last limit of Write(), and the timestamp
+  // of the last event. Does nothing if the file lacks the metadata row of these events, and has no
+  // room for it until metadata is flushed.
   absl::Status WriteRingPositions(const trace::RingRecord& record);
 
   // Returns whether Write() has nothing to write.
@@ -123,6 +133,7 @@ class CollectorEvents {
   nettrace::MetadataId positions_row_ = nettrace::kNoMetadata;
   std::vector<Waiting> waiting_;
   std::size_t losses_waiting_ = 0;
+  std::size_t unknown_services_waiting_ = 0;
   std::size_t left_out_ = 0;
   std::size_t met_ = 0;
   std::uint64_t earliest_ = 0;  // ns; minimum time of the next event

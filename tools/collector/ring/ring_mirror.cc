@@ -20,11 +20,13 @@ namespace {
 
 namespace ring = eh::internal::ring;
 
-// Only one thread accesses the copy.
+// Memory order of all accesses to the copy. No stronger order is needed, because only one thread
+// accesses the copy.
 constexpr auto kAnyOrder = std::memory_order_relaxed;
 constexpr std::uint32_t kNamesEnd = ring::kSetNamesOffset + ring::kMaxSets * ring::kNameBytes;
 
-// Collects Patches, and passes them in messages.
+// Collects Patches (ring_layout.h), which are changes of bytes of the region, and passes them in
+// messages.
 class PatchWriter {
  public:
   using Send = absl::FunctionRef<void(std::span<const std::byte>)>;
@@ -70,6 +72,7 @@ absl::StatusOr<std::unique_ptr<RingMirror>> RingMirror::Create(std::span<const s
   // The copy may have fewer chunks than the service's region.
   mirror->chunk_count_ = std::min(std::max({chunks, claimed.usable_chunks, ring::kFirstChunks}),
                                   std::clamp(claimed.header.chunk_count, 1U, ring::kMaxChunks));
+  mirror->created_ = claimed.header.created;
   claimed.header.chunk_count = mirror->chunk_count_;
   mirror->region_bytes_ = ring::RegionBytes(mirror->chunk_count_);
   claimed.header.region_bytes = mirror->region_bytes_;
@@ -102,7 +105,8 @@ absl::StatusOr<std::unique_ptr<RingMirror>> RingMirror::Create(std::span<const s
 }
 
 std::uint64_t RingMirror::MemoryOf(std::uint32_t chunks) {
-  // Allocate() rounds both ends of the names.
+  // Allocate() allocates memory in units of kChunkBytes. The names may begin and end within a unit,
+  // so two units are added to their size.
   return std::uint64_t{ring::kControlsOffset} + ring::kMaxSets * ring::kNameBytes +
          2 * ring::kChunkBytes +
          std::uint64_t{chunks} * (sizeof(ring::ChunkControl) + ring::kChunkBytes);
@@ -186,7 +190,7 @@ bool RingMirror::Apply(std::span<const std::byte> patches) {
 }
 
 void RingMirror::Follow(std::uint32_t offset, std::uint32_t size) {
-  // Calls `follow` with the index of each element of an array that has changed bytes.
+  // Calls `follow` with the index of each array element that contains changed bytes.
   const auto each = [&](std::uint32_t array, std::uint32_t count, std::uint32_t bytes,
                         auto follow) {
     const std::uint64_t last = std::uint64_t{array} + std::uint64_t{count} * bytes;
@@ -211,8 +215,9 @@ void RingMirror::Follow(std::uint32_t offset, std::uint32_t size) {
        [this](std::uint32_t i) { chunk_states_[i] = control(i).state.load(kAnyOrder); });
 }
 
-// The connection may end after any of the messages. So the numbers come first. A writer becomes
-// free last: the numbers of its chunks are then no longer in the service's region.
+// Sends the numbers of accounted events before the chunks and writers that become free. The service
+// may reuse a free chunk or writer at once, and the connection may end after any message. A reused
+// writer numbers its events from 0 again.
 void RingMirror::TakeChanges(absl::FunctionRef<void(std::span<const std::byte>)> send) {
   PatchWriter patches(send);
   for (std::uint32_t i = 0; i < ring::kMaxWriters; ++i) {
@@ -243,7 +248,7 @@ void RingMirror::TakeChanges(absl::FunctionRef<void(std::span<const std::byte>)>
     }
     writer_states_[i] = state;
   }
-  // Does not send the page for a new `bell_at`, which the service ignores.
+  // Does not send the page if only `bell_at` has changed, because the service ignores `bell_at`.
   ring::CollectorPage& page = collector_page();
   page.bell_at.store(0, kAnyOrder);
   const auto bytes = std::as_bytes(std::span(&page, 1));
@@ -254,7 +259,7 @@ void RingMirror::TakeChanges(absl::FunctionRef<void(std::span<const std::byte>)>
   patches.Flush();
 }
 
-// Raises the accounted numbers of the writer to those that were inherited for it.
+// Raises the numbers of accounted events of the writer to those that Inherit() has taken over.
 void RingMirror::RaiseAccounted(std::uint32_t index) {
   if (inherited_.empty()) return;
   const Accounted& least = inherited_[index];

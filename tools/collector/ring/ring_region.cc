@@ -205,8 +205,8 @@ void RingRegion::PublishEnabled() { collector_page().sets_read.store(names_read_
 
 bool RingRegion::Read(std::size_t most_bytes, Consume consume, Lose lose) {
   // Loads the counts of the writers before it lists the chunks. Each event that these counts
-  // include, and that is not lost, is then already committed in a listed chunk. The list also has
-  // all earlier unread chunks of a listed chunk's writer, and these are complete.
+  // include, and that is not lost, is then already committed in a listed chunk. All earlier unread
+  // chunks of the same writer are then complete, and are listed too.
   const std::uint64_t lost = service_page().lost_without_writer.load(kRelaxed);
   ReadWriters();
   ListChunks();
@@ -376,6 +376,23 @@ void RingRegion::ReadTrailingLosses(Lose lose) {
     }
     if (seen.exited) finished_writers_.push_back(seen.index);
   }
+}
+
+std::vector<RingRegion::Progress> RingRegion::ReadProgress() const {
+  std::vector<Progress> all;
+  for (std::uint32_t i = 0; i < ring::kMaxWriters; ++i) {
+    const ring::Writer& from = writer(i);
+    const std::uint32_t state = from.state.load(kAcquire);
+    const std::uint64_t ordinal = from.ordinal.load(kRelaxed);
+    if (ordinal == 0 || state == ring::kWriterClaiming) continue;
+    const bool was_read = expected_[i].ordinal == ordinal;
+    const std::uint64_t number = was_read ? expected_[i].number : from.accounted.load(kAcquire);
+    if (number == 0) continue;
+    all.push_back({{ordinal, from.tid.load(kRelaxed), from.depth.load(kRelaxed)},
+                   number,
+                   state == ring::kWriterFree});
+  }
+  return all;
 }
 
 bool RingRegion::WasUsed() const { return service_page().last_serial.load(kRelaxed) != 0; }

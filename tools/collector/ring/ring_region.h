@@ -101,12 +101,22 @@ class RingRegion {
   // sets until the next call of PublishEnabled().
   void DisableAll();
 
+  // States how far the collectors have read the events of a writer.
+  struct Progress {
+    RingWriter writer;
+    std::uint64_t number;    // number of the next event that Read() can pass
+    bool has_ended = false;  // the writer has been given back to the service
+  };
+  // Returns the progress of all writers that collectors have read and whose entries in the region
+  // have not been used again.
+  std::vector<Progress> ReadProgress() const;
   // Passes committed events to `consume` until at least `most_bytes` bytes of chunks have been
   // read. The events of each writer are passed in the order of their numbers. If all events have
   // been read, also passes the losses after the last event of each writer to `lose`. Returns
-  // whether there are more events, without those that `consume` has not taken.
+  // whether the limit `most_bytes` left chunks unread. Events that `consume` did not take do not
+  // count as unread.
   bool Read(std::size_t most_bytes, Consume consume, Lose lose);
-  // Returns whether `consume` has not taken all events of the last Read().
+  // Returns whether the last Read() left events in the region because `consume` did not take them.
   bool left_events() const { return left_events_; }
   // Marks all complete chunks that Read() has read to their end, and for each writer the number of
   // the first event that Read() has not read. Also marks each writer that has ended, if the last

@@ -66,7 +66,7 @@ constexpr auto kUnknownUser = static_cast<uid_t>(-1);
 absl::Status ReadPeer(int socket, ucred* peer) {
   socklen_t size = sizeof(*peer);
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, peer, &size) == 0) return absl::OkStatus();
-  return base::ErrnoStatus(errno, "SO_PEERCRED");
+  return base::ErrnoStatus(errno, "the process that connected is not known: SO_PEERCRED");
 }
 
 // Creates the folder of `path` if it does not exist, with mode 0755, so that services of all users
@@ -114,8 +114,8 @@ absl::StatusOr<std::string> RingSocketPath() {
   if (geteuid() == 0) return std::string(ring::kSystemSocket);
   if (std::string path = UserSocketPath(); !path.empty()) return path;
   return absl::FailedPreconditionError(
-      "no folder for the socket of services: XDG_RUNTIME_DIR is not set; log in as a user, run as "
-      "root, or set EVENTHEADER_SOCKET to a path for the collector and its services");
+      "no directory for the socket of services: XDG_RUNTIME_DIR is not set; log in as a user, run "
+      "as root, or set EVENTHEADER_SOCKET to a path for the collector and its services");
 }
 
 bool HasCollector(const std::string& path) {
@@ -207,9 +207,9 @@ absl::Status RingServer::Lock() {
   const std::string path = absl::StrCat(this->path(), ".lock");
   lock_ = base::UniqueFd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock_.valid()) {
-    return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot be opened"),
-                             "run as the owner of its folder, or set EVENTHEADER_SOCKET to another "
-                             "path");
+    return base::ErrnoStatus(
+        errno, absl::StrCat(path, ": cannot be opened"),
+        "run as the owner of its directory, or set EVENTHEADER_SOCKET to another path");
   }
   if (flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
   if (errno != EWOULDBLOCK) {
@@ -241,9 +241,9 @@ absl::Status RingServer::Bind() {
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(socket.get(), kBacklog) != 0 || chmod(temporary.c_str(), options_.mode) != 0 ||
       rename(temporary.c_str(), path.c_str()) != 0) {
-    return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot create the socket"),
-                             "run as the owner of its folder, or set EVENTHEADER_SOCKET to another "
-                             "path");
+    return base::ErrnoStatus(
+        errno, absl::StrCat(path, ": cannot create the socket"),
+        "run as the owner of its directory, or set EVENTHEADER_SOCKET to another path");
   }
   socket_ = std::move(socket);
   return options_.link.empty() ? absl::OkStatus() : MakeLink();
@@ -259,9 +259,9 @@ absl::Status RingServer::MakeLink() const {
   unlink(temporary.c_str());
   if (symlink(target.c_str(), temporary.c_str()) != 0 ||
       rename(temporary.c_str(), options_.link.c_str()) != 0) {
-    return base::ErrnoStatus(errno, absl::StrCat(options_.link, ": cannot create the link"),
-                             "run as the owner of its folder, or set EVENTHEADER_SOCKET to another "
-                             "path");
+    return base::ErrnoStatus(
+        errno, absl::StrCat(options_.link, ": cannot create the link"),
+        "run as the owner of its directory, or set EVENTHEADER_SOCKET to another path");
   }
   return absl::OkStatus();
 }
@@ -454,8 +454,8 @@ ssize_t RingServer::ReceiveMessage(int socket, Received* received) {
       std::memcpy(&number, reinterpret_cast<const char*>(each) + at, sizeof(number));
       base::UniqueFd owned(number);
       received->has_descriptors = true;
-      // Only memfds and files of tmpfs have seals, and closing one never blocks. F_GET_SEALS never
-      // blocks either, whereas fstat may block for a file of another file system.
+      // Only memfds and files of tmpfs have seals, and closing such a file never blocks.
+      // F_GET_SEALS never blocks either, whereas fstat may block for a file of another file system.
       const bool is_memfd = fcntl(number, F_GET_SEALS) >= 0;
       if (!is_memfd) {
         to_close_.push_back(std::move(owned));
@@ -485,16 +485,16 @@ bool RingServer::Receive(RingClient* client, RingServerUser* user) {
       return Refuse(*client, RingRefusal::kBadMessage);
     }
     if (!CountMessage(client)) return Refuse(*client, RingRefusal::kTooManyMessages);
-    const bool is_known =
-        message.type >= MessageType::kHello && message.type <= MessageType::kPatch;
+    const bool is_known = message.type >= MessageType::kHello && message.type <= MessageType::kEnd;
     if (!is_known) continue;
     if (got < static_cast<ssize_t>(sizeof(message))) {
       return Refuse(*client, RingRefusal::kBadMessage);
     }
     if (!Handle(client, std::move(received), user)) return false;
   }
-  // If the connection has failed, its queue has an end, because the service cannot send any more.
-  // The next calls read the rest: it has the last events of an inline service.
+  // The socket may have more messages, which the next calls read. This applies even if the
+  // connection has failed: the service cannot add more messages then, and the unread messages may
+  // contain the last events of an inline service.
   return true;
 }
 
@@ -514,6 +514,10 @@ bool RingServer::Handle(RingClient* client, Received received, RingServerUser* u
     if (client->awaits_inline_) return true;
     return Refuse(*client, RingRefusal::kBadMessage, "the first message is not Hello");
   }
+  if (client->has_end_) {
+    client->has_end_ = false;
+    return Refuse(*client, RingRefusal::kBadMessage, "a message after End");
+  }
   switch (message.type) {
     case MessageType::kSets:
       user->SetsChanged(client);
@@ -524,8 +528,17 @@ bool RingServer::Handle(RingClient* client, Received received, RingServerUser* u
     case MessageType::kHello:
       return Refuse(*client, RingRefusal::kBadMessage, "a second Hello");
     case MessageType::kPatch:
-      if (client->mirror_ != nullptr && client->mirror_->Apply(received.payload)) return true;
-      return Refuse(*client, RingRefusal::kBadMessage, "a malformed Patch");
+      if (client->mirror_ == nullptr || !client->mirror_->Apply(received.payload)) {
+        return Refuse(*client, RingRefusal::kBadMessage, "a malformed Patch");
+      }
+      client->sent_until_ = std::max(client->sent_until_, std::min(message.value, Now()));
+      return true;
+    case MessageType::kEnd:
+      if (client->mirror_ == nullptr || !received.payload.empty()) {
+        return Refuse(*client, RingRefusal::kBadMessage, "a malformed End");
+      }
+      client->has_end_ = true;
+      return true;
     case MessageType::kBye:
       return false;
     default:
@@ -567,6 +580,7 @@ bool RingServer::Greet(RingClient* client, Received received, RingServerUser* us
     }
     client->mirror_ = *std::move(mirror);
     client->inline_reason_ = RingMirror::ReasonOf(hello.value);
+    client->sent_until_ = std::min(client->mirror_->created(), Now());
     received.fd = client->mirror_->Duplicate();
   }
   auto region = RingRegion::Open(std::move(received.fd), {options_.region_bytes});
@@ -584,13 +598,14 @@ bool RingServer::Greet(RingClient* client, Received received, RingServerUser* us
   const auto refuse_bytes = [&](const char* what, std::uint64_t used, std::uint64_t most) {
     return refuse(
         ring::RefuseReason::kTooManyClients, RingRefusal::kTooManyBytes,
-        absl::StrCat(what, used, " of ", most, " bytes are in use, and the service needs ", bytes));
+        absl::StrCat(what, " ", used, " of ", most, " bytes, and this service needs ", bytes));
   };
   if (owner.bytes + bytes > options_.bytes_of_user) {
-    return refuse_bytes("", owner.bytes, options_.bytes_of_user);
+    return refuse_bytes("the rings of this user have", owner.bytes, options_.bytes_of_user);
   }
   if (is_inline && copies_bytes_ + bytes > options_.bytes_of_copies) {
-    return refuse_bytes("events of all inline services: ", copies_bytes_, options_.bytes_of_copies);
+    return refuse_bytes("the collector's copies of rings, of all users, have", copies_bytes_,
+                        options_.bytes_of_copies);
   }
   owner.bytes += bytes;
   if (is_inline) copies_bytes_ += bytes;
@@ -611,7 +626,8 @@ void RingServer::Disconnect(RingClient* client, RingServerUser* user) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, client->socket_.get(), nullptr);
   EndConnection(std::move(client->socket_));
   client->state_ = RingClient::State::kGone;
-  // The copy of a region stays in the collector's memory until Release().
+  // The copy of a region stays in the collector's memory until Release(), so its bytes stay charged
+  // to the user until then.
   Uncharge(client, 1, client->mirror_ != nullptr ? 0 : client->charged_bytes_);
   if (was_connected) {
     user->Disconnected(client);
@@ -645,7 +661,9 @@ void RingServer::DropSilent(RingServerUser* user) {
 void RingServer::Release(RingClient* client) {
   if (client->mirror_ != nullptr) {
     for (auto& [number, other] : clients_) {
-      // Another process could state the same id, so that events of this one would be skipped.
+      // Passes the numbers of accounted events only to a later connection of the same process.
+      // Another process could state the id of a service's region, and so make the collector skip
+      // events of that service.
       if (number > client->number_ && other->pid_ == client->pid_ && other->mirror_ != nullptr &&
           other->region_ != nullptr && other->region_->id() == client->region_->id()) {
         other->mirror_->Inherit(*client->mirror_);

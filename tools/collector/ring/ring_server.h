@@ -43,8 +43,9 @@ absl::Status TakenError(const std::string& path);
 struct RingServerOptions {
   std::string path;
   // Path of a symbolic link that Listen() creates together with the socket; "": no link. Services
-  // of the host connect to the link, and containers mount the folder of the socket. That folder has
-  // no other socket, such as the one that controls nettraced. Must be "" if `listening` is not -1.
+  // of the host connect to the link. Containers mount the folder of the socket, which has no other
+  // socket, so they cannot reach the socket that controls nettraced. Must be "" if `listening` is
+  // not -1.
   std::string link;
   // Descriptor of a socket that already listens at `path`, for example from systemd; -1: Listen()
   // creates the socket. The server uses a duplicate of the descriptor, and does not remove the
@@ -57,7 +58,8 @@ struct RingServerOptions {
   std::size_t clients = 1024;
   std::size_t clients_of_user = 512;
   // Maximum bytes of chunks: of all services of a user together, and of each service. For a service
-  // that does not share its region, RingMirror::MemoryOf() counts, until the client is released.
+  // that does not share its region, the sum for bytes_of_user counts RingMirror::MemoryOf() instead
+  // of the chunks, until the client is released.
   std::uint64_t bytes_of_user = std::uint64_t{512} << 20;
   std::uint64_t bytes_of_client = std::uint64_t{1} << 20;
   // Maximum of RingMirror::MemoryOf() of the services of all users together. This memory belongs to
@@ -102,6 +104,7 @@ class RingClient {
   // Linux 6.5, the descriptor may be that of a later process with the same pid.
   const base::UniqueFd& pidfd() const { return pidfd_; }
   RingRegion& region() { return *region_; }
+  const RingRegion& region() const { return *region_; }
   // Value of the last message Enable that the service has confirmed.
   std::uint64_t enabled() const { return enabled_; }
   // Total size of the chunks that the service may use, in bytes.
@@ -109,8 +112,15 @@ class RingClient {
   // Time when the process connected, in ns of CLOCK_MONOTONIC.
   std::uint64_t connected_at() const { return connected_at_; }
 
-  // Returns why the events come over the socket instead of in shared memory; "" if they do not.
+  // Returns why the events come over the socket instead of in shared memory; "" if they come in
+  // shared memory.
   const std::string& inline_reason() const { return inline_reason_; }
+  // Returns whether the service has sent the message End: the counts in its region are final.
+  bool has_end() const { return has_end_; }
+  // Time in ns of CLOCK_MONOTONIC up to which the service has sent all events, as it claims, but
+  // not later than the collector received this claim. Before the first claim: the time at which the
+  // region was created. 0 if the connection is not inline.
+  std::uint64_t sent_until() const { return sent_until_; }
 
   // Sends the changes that RingRegion has made to the region, if the service does not share it.
   // Must be called after RingRegion::GiveBackMarked(), so that the service can use the chunks.
@@ -140,8 +150,10 @@ class RingClient {
   std::uint64_t second_ = 0;  // the second of CLOCK_MONOTONIC in which `messages_` were counted
   int messages_ = 0;
   bool awaits_inline_ = false;  // was asked for an inline Hello
-  bool failed_ = false;         // a message could not be sent
-  bool is_full_ = false;        // the reason of failed_: the service does not read its messages
+  std::uint64_t sent_until_ = 0;
+  bool has_end_ = false;
+  bool failed_ = false;   // a message could not be sent
+  bool is_full_ = false;  // the reason of failed_: the service does not read its messages
 };
 
 // Receives the calls that RingServer::Serve makes about its clients.
@@ -168,7 +180,7 @@ void PlaceInSubfolder(const std::string& path, RingServerOptions* options);
 //
 // A service may send the descriptor of a file that takes long to close, such as a file of a FUSE
 // file system or a socket that lingers. A short-lived thread therefore closes each descriptor that
-// is not a memfd, and each socket that may have unread messages.
+// is not a memfd, and each connection, because its unread messages may hold such descriptors.
 class RingServer {
  public:
   // Uses the socket `options.listening` if it is not -1. Otherwise creates a socket at

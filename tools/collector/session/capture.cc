@@ -35,8 +35,8 @@ nettrace::TraceInfo MakeTraceInfo(const std::vector<CpuRing>& cpus, std::uint32_
   // millisecond, so that both describe the same moment.
   absl::Time now;
   std::int64_t ticks = 0;
-  // The thread may be interrupted between reading the two clocks, so the closest pair of several is
-  // used.
+  // The thread may be interrupted between reading the two clocks. Several pairs are read, and the
+  // pair with the least time between its readings is used.
   std::int64_t apart = std::numeric_limits<std::int64_t>::max();
   for (int i = 0; i < 5; ++i) {
     const auto before = static_cast<std::int64_t>(SessionClockNow());
@@ -124,40 +124,41 @@ void WarnOfStacks(const CodeTracker* code, const TargetSelection& target, Sessio
       has_samples || std::any_of(selectors.begin(), selectors.end(), [](const Selector& selector) {
         return selector.stacks && (selector.stacks->user || !selector.stacks->any());
       });
-  // A process with CAP_SYS_PTRACE gets no warning: no other privilege would show the code that the
-  // kernel hides from it.
+  // A collector with CAP_SYS_PTRACE does not warn: no further privilege would show it the code that
+  // the kernel hides.
   const std::size_t unreadable = has_user_stacks ? CountUnreadable(*code, target) : 0;
   if (unreadable != 0 && !HasCapability(CAP_SYS_PTRACE)) {
     tracepoints.Warn(absl::StrCat(
-        "stacks of processes that started before the recording have no modules and names (",
+        "stacks of processes that started before the recording have no modules and names, because "
+        "/proc/PID/maps cannot be read (number of such processes: ",
         unreadable,
-        " processes), because their /proc/PID/maps cannot be read; run as root or with "
-        "CAP_SYS_PTRACE, or with CAP_PERFMON from Linux 6.15 on"));
+        "); run as root or with CAP_SYS_PTRACE, or with CAP_PERFMON from Linux 6.15 on"));
   }
 }
 
-// Adds a warning about stacks whose user part the kernel has deferred and that did not get it.
-// `missing` is the number of these stacks in the capture.
+// Adds a warning about stacks whose deferred user part has not arrived. `missing` is the number of
+// these stacks in the capture.
 void WarnOfDeferredStacks(std::uint64_t missing, SessionWriter* session) {
   if (missing == 0 || !(session->cpu_rate() != 0 || session->tracepoints().HasStacks())) return;
-  session->tracepoints().Warn(absl::StrCat(
-      missing,
-      " stacks lack their user part, because their threads did not return to user space within ",
-      DeferredStacks::kLongestWait / 1'000'000,
-      " ms or a ring was full; they have the label StackCut"));
+  session->tracepoints().Warn(
+      absl::StrCat("the user part is missing from ", base::Counted(missing, "stack"),
+                   ", because the thread did not return to user space within ",
+                   DeferredStacks::kLongestWait / 1'000'000,
+                   " ms or a ring was full; such stacks have the label StackCut"));
 }
 
 // Adds a warning about code whose files were not read. `refused` is the number of these files in
 // the capture.
 void WarnOfRefusedFiles(std::size_t refused, SessionWriter* session) {
   if (refused == 0) return;
-  session->tracepoints().Warn(
-      absl::StrCat("did not read the call frames of ", base::Counted(refused, "file"),
-                   ", because the file systems are not known or may wait for a user's process "
-                   "(FUSE); stacks may end in this code and have the label StackCut"));
+  session->tracepoints().Warn(absl::StrCat(
+      "did not read the table of call frames of ", base::Counted(refused, "file"),
+      ", whose file system is of an unknown type, or may wait for a user's process "
+      "(FUSE); stacks may end in the code of such a file and have the label StackCut"));
 }
 
-// Minimum length, in ns, of the parts of time in which the rings are drained.
+// Minimum time, in ns, that one drain covers if the rings have too many events for one drain
+// (NextLimit).
 constexpr std::uint64_t kSmallestPart = 10'000;
 
 }  // namespace
@@ -256,6 +257,7 @@ absl::Status Capture::OpenRings(const SessionWriter& session) {
                               /*has_cgroups=*/!options_.target.cgroups.empty());
   options.reads_processes = !kernel_status_.ok();
   options.expects_sessions = options_.expects_sessions;
+  options.reconnect_clock = options_.reconnect_clock;
   options.update_tasks = [this] { UpdateTasks(); };
   const absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
   if (cpus.ok() && !cpus->empty()) options.last_cpu = static_cast<std::uint32_t>(cpus->back());
@@ -322,7 +324,7 @@ bool Capture::Wait(std::uint64_t limit) {
     limit -= part;
     if (GiveBackDelivered()) break;
   }
-  // Rounded up, because waking up too early would require a second wake-up.
+  // Rounds the time up, because waking up too early would require a second wake-up.
   return perf_.rings().Wait(static_cast<int>((limit + 999'999) / 1'000'000));
 }
 
@@ -410,8 +412,8 @@ void Capture::ReadKernelReports(std::uint64_t now, bool is_woken) {
   const bool is_reported = perf_.rings().TakeEnded() || news.cpus;
   if (!is_reported && now < next_cpu_look_) return;
   next_cpu_look_ = now + base::Nanoseconds(options_.cpu_look);
-  // Without reports of the kernel, a CPU may have gone offline and come back unnoticed since the
-  // last check.
+  // If the kernel does not report changes of CPUs, a CPU may have gone offline and come back
+  // unnoticed since the last check. FollowCpus then also searches for such CPUs.
   for (const CpuChange& change : perf_.FollowCpus(/*suspect=*/is_reported || !uevents_)) {
     for (const auto& session : sessions_) session->CpuChanged(change);
     // Threads may have run on the CPU before its switches were recorded, so their times without a
@@ -431,7 +433,7 @@ absl::Status Capture::BeginToFollow(std::optional<CgroupFollower> follower) {
 void Capture::FollowTarget(std::uint64_t now, bool is_woken) {
   const bool is_due = now >= next_target_look_;
   if (!follower_ || (!is_due && !is_woken)) return;
-  constexpr std::uint64_t kLookEvery = 900'000'000;
+  constexpr std::uint64_t kLookEvery = 900'000'000;  // ns
   if (is_due) next_target_look_ = now + kLookEvery;
   std::optional<base::UniqueFd> folder = follower_->Look(is_due);
   if (!folder) return;
@@ -448,9 +450,10 @@ void Capture::FollowTarget(std::uint64_t now, bool is_woken) {
   }
 }
 
-// Returns the time of the next work: to close an interval, once its last records are certainly in
-// the rings, or to search for tracepoints. Rings that are less than a quarter full do not wake the
-// capture; their records are drained when the interval is closed.
+// Returns the time at which the next interval can be closed, because its last records are then
+// certainly in the rings, or the time of the next search for tracepoints if that is earlier. Rings
+// that are less than a quarter full do not wake the capture; their records are drained when the
+// interval is closed.
 std::uint64_t Capture::NextWork() const {
   std::uint64_t end = closing_;
   if (end == 0) {
@@ -470,9 +473,9 @@ absl::Status Capture::Poll(absl::Duration timeout) {
       std::min(base::Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
   if (!streams_.empty()) wait = std::min(wait, StreamFeed::kEvery);
-  // The unwinder wakes the capture when stacks are ready; nothing announces deferred parts. The
-  // minimum keeps the capture from checking all the time whether an interval can end. The maximum
-  // keeps a ring from filling before the next check.
+  // The unwinder wakes the capture when stacks are ready, but the kernel does not announce the
+  // deferred user parts of stacks. The minimum keeps the capture from checking all the time whether
+  // an interval can end. The maximum keeps a ring from filling before the next check.
   if (awaits_stacks_) wait = std::clamp<std::uint64_t>(wait, 1'000'000, 10'000'000);
   const bool is_woken = Wait(wait);
   std::uint64_t now = SessionClockNow();
@@ -513,7 +516,7 @@ std::uint64_t Capture::PrepareStacks(std::uint64_t now) {
 }
 
 std::uint64_t Capture::BeginToUnwind() {
-  std::uint64_t oldest = StackUnwinder::kNone;  // of the samples that wait for room
+  std::uint64_t oldest = StackUnwinder::kNone;  // time of the oldest sample that Begin refuses
   CodeTracker* const code = tasks_.code();
   for (std::size_t cpu = 0; cpu < perf_.rings().cpus().size(); ++cpu) {
     perf_.rings().PeekOf(cpu, [&](const PerfRecord& record) {
@@ -528,7 +531,7 @@ std::uint64_t Capture::BeginToUnwind() {
 }
 
 absl::Status Capture::AwaitStacks() {
-  constexpr std::uint64_t kLongest = 2'000'000'000;
+  constexpr std::uint64_t kLongest = 2'000'000'000;  // ns
   std::uint64_t now = SessionClockNow();
   const std::uint64_t end = now + kLongest;
   RETURN_IF_ERROR(Round(now, now));
@@ -554,15 +557,16 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
     feed->SetFeeds(streams_.size());
     feed->Receive();
   }
-  // Samples after this time wait for their stacks.
-  const std::uint64_t end = PrepareStacks(now);
+  // Time up to which no sample waits for its stack.
+  std::uint64_t end = PrepareStacks(now);
   for (;;) {
     distributor_.FollowSinks(drained_);
     const std::uint64_t wanted = closing_ != 0 ? closing_ : NextLimit(now);
     std::uint64_t limit = DrainStreams(std::min(wanted, end));
     const bool is_last = limit == end;
     const std::size_t waiting = perf_.rings().waiting_bytes();
-    if (rings_ != nullptr) limit = DrainRings(limit, is_last && end == now && closing_ == 0);
+    const bool extends = rings_ != nullptr && is_last && end == now && closing_ == 0;
+    if (rings_ != nullptr) limit = DrainRings(limit, extends);
     const std::uint64_t before = distributor_.samples();
     DrainSamples(limit);
     drained_ = limit;
@@ -581,6 +585,13 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
     // records stay in the rings, unless a ring becomes more than half full.
     const bool is_pressed = perf_.rings().IsPressed() || (rings_ != nullptr && rings_->IsPressed());
     if (closing_ > settled && !is_pressed) break;
+    // The rings of services are read one after another, each up to its latest event. Services that
+    // were read early may have written events before the end of the interval since then. They are
+    // read again now, because these events would be late in the next interval.
+    if (extends && drained_ > end) {
+      end = drained_;
+      continue;
+    }
     WriteOffCpu(closing_);
     RETURN_IF_ERROR(EndIntervals(closing_));
     closing_ = 0;
@@ -588,8 +599,8 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
   }
   WriteOffCpu(std::min(settled, drained_));
   GiveBackRings();
-  // If all sessions have failed or are suspended, no interval ends. EndIntervals then removes
-  // process events and ended threads, which would otherwise accumulate.
+  // If all sessions have failed or are suspended, no interval has ended above. Calls EndIntervals
+  // nevertheless, because it removes process events and ended threads, which would accumulate.
   const bool any_is_active = std::any_of(sessions_.begin(), sessions_.end(),
                                          [](const auto& session) { return session->is_active(); });
   if (!any_is_active && closing_ == 0) return EndIntervals(drained_);
@@ -623,7 +634,7 @@ void Capture::OpenJournal(SessionWriter* session, std::shared_ptr<JournalReader>
 absl::Status Capture::EndStreams(Session* session) {
   const auto has_feed = [session](const auto& feed) { return feed->session() == session; };
   if (std::none_of(streams_.begin(), streams_.end(), has_feed)) return absl::OkStatus();
-  constexpr std::uint64_t kLongest = 5'000'000'000;
+  constexpr std::uint64_t kLongest = 5'000'000'000;  // ns
   const std::uint64_t end = SessionClockNow() + kLongest;
   absl::Status status;
   std::uint64_t now = 0;
@@ -690,8 +701,8 @@ absl::Status Capture::EndIntervals(std::uint64_t moment) {
       distributor_.WriteProcesses(session.get(), moment);
     }
   }
-  // Drops the threads that ended in the previous interval. Threads that ended in this one are kept,
-  // because an event may be later than the end of its thread.
+  // Drops the threads that ended in the previous interval. Threads that ended in the current
+  // interval are kept, because an event may be later than the end of its thread.
   tasks_.DropEnded(last_moment_);
   last_moment_ = moment;
   return absl::OkStatus();
@@ -699,8 +710,8 @@ absl::Status Capture::EndIntervals(std::uint64_t moment) {
 
 // Returns the time up to which the rings are drained next: `now`, or earlier if an interval ends
 // before that or would get too many events. The number of waiting events is estimated from the
-// waiting bytes, as if the events had come evenly since the last drain. A wrong estimate causes
-// more and smaller parts.
+// waiting bytes, as if the events had come evenly since the last drain. If the estimate is wrong,
+// the rings are drained in more and smaller parts.
 std::uint64_t Capture::NextLimit(std::uint64_t now) const {
   constexpr std::size_t kFull = TraceWriter::kFullInterval;
   std::uint64_t end = now;
@@ -715,8 +726,8 @@ std::uint64_t Capture::NextLimit(std::uint64_t now) const {
       perf_.rings().waiting_bytes() / std::max<std::size_t>(bytes_per_event_, 1);
   const std::size_t room = kFull * 3 / 2 - std::min(fullest, kFull);
   if (waiting > room && now > drained_) {
-    // The part is expected to fill only a quarter of the room, because its events may be denser
-    // than the average.
+    // Chooses the part of the time that should have only room / 4 events, because events may be
+    // denser in this part than on average.
     const double part = static_cast<double>(room) / 4 / static_cast<double>(waiting);
     const double time = static_cast<double>(now - drained_) * part;
     limit = std::min(limit, drained_ + static_cast<std::uint64_t>(time) + kSmallestPart);
@@ -754,7 +765,8 @@ void Capture::DrainSamples(std::uint64_t limit) {
   perf_.rings().Drain(
       limit,
       [this](std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
-        // A process may write an event that looks like a copy of a stack, also if none is recorded.
+        // unwinder_ may be null although `copy` is set: a process can write an event that looks
+        // like a sample with a copy of the stack.
         if (sample.copy && unwinder_ != nullptr) [[unlikely]] {
           SampleRecord complete = sample;
           unwinder_->Complete(cpu, &complete, timestamp);
@@ -880,6 +892,7 @@ SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* 
   if (sessions_.size() == 1) drained_ = SessionClockNow();
   WriteOffCpu(drained_);
   distributor_.WriteProcessEvents(drained_);
+  if (rings_ != nullptr) rings_->AccountUnsent(writer);
   if (status.ok()) writer->Finish(drained_);
   GiveBackRings();
   WarnOfDeferredStacks(deferred_stacks_.missing(), writer);

@@ -45,6 +45,7 @@
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/deferred_stacks.h"
 #include "tools/collector/perf/perf_capture.h"
+#include "tools/collector/perf/session_clock.h"
 #include "tools/collector/session/attachments.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/off_cpu_tracker.h"
@@ -87,6 +88,8 @@ struct CaptureOptions {
   // A function that returns whether more sessions are about to start; see
   // RingFeedOptions::expects_sessions. The thread of the capture calls it. May be empty.
   std::function<bool()> expects_sessions;
+  // The clock of RingFeedOptions::reconnect_clock.
+  std::function<std::uint64_t()> reconnect_clock = SessionClockNow;
   // Maximum time from the timestamp of a record until the record appears in its ring. The kernel
   // writes records within microseconds, but a virtual CPU may be paused for longer.
   absl::Duration slack = absl::Milliseconds(20);
@@ -126,16 +129,17 @@ class Capture {
   // their remaining events. This usually takes 0.1 s, and at most 5 s. StopSession does the same if
   // it was not done before.
   absl::Status EndStreams(Session* session);
-  // Asks the .NET processes of the session to end their streams. Poll then reads the streams to
-  // their ends. Does not block. Returns whether all streams have ended. Must be called again while
-  // it returns false.
+  // Asks the .NET processes of the session to end their streams, and ends the session's reading of
+  // the journal. Poll then reads what is left. Does not block. Returns whether all streams have
+  // ended and all their events have been passed. Must be called again while it returns false.
   bool RequestEndOfStreams(Session* session);
   // Stops reading the streams of the session, and reports the streams that have not ended.
   void AbandonStreams(Session* session);
   // Stops a session: writes its events that are still in the rings and its final account, and ends
-  // its file. This may take as long as CaptureOptions::slack if there are other sessions, and 0.5 s
-  // longer if a service with rings does not answer. `stopped`, unless null, receives the session,
-  // which no longer refers to the capture. Of its functions, only CountUndelivered may be called.
+  // its file. This takes at least CaptureOptions::slack if there are other sessions. It takes up to
+  // 0.5 s longer if a service with rings does not answer, and up to 2 s longer if samples wait for
+  // their stacks. `stopped`, unless null, receives the session, which no longer refers to the
+  // capture. Of its functions, only CountUndelivered may be called.
   SessionSummary StopSession(Session* session, std::unique_ptr<Session>* stopped = nullptr);
 
   // Waits for work for up to `timeout`, and does it. If events keep coming as fast as they are
@@ -192,7 +196,8 @@ class Capture {
   // Begins to write the session's entries of the journal, from `start` on.
   void OpenJournal(SessionWriter* session, std::shared_ptr<JournalReader> reader,
                    std::uint64_t start);
-  // Returns the time after which no more records of an earlier time appear, in ns.
+  // Returns the maximum time from the timestamp of a record until it appears in its ring or stream,
+  // in ns.
   std::uint64_t Slack() const;
   // Passes events of streams up to `limit`, in ns. Returns the time up to which the caller must
   // drain next, which is earlier if there are more events than an interval can hold.
@@ -257,8 +262,8 @@ class Capture {
   std::uint64_t DrainRings(std::uint64_t limit, bool extends);
   // Records in the accounts of the sessions how often the kernel has stopped samples of CPU time.
   void AccountThrottled();
-  // Calls AccountThrottled. Then reads the kernel's counts of losses and writes them to the
-  // sessions; see SessionWriter::SettleLosses.
+  // Calls AccountThrottled and AccountSkippedStacks. Then reads the kernel's counts of losses and
+  // passes them to the sessions, which write them (SessionWriter::SettleLosses).
   absl::Status AccountLosses(PerfCapture::Losses which);
   // Drains everything that belongs to the session from the rings, before the session stops.
   absl::Status DrainForEnd(SessionWriter* session);

@@ -32,16 +32,27 @@ constexpr std::size_t kMaxThreads = ring::kMaxWriters;
 constexpr std::uint64_t kInlineDelay = 100'000'000;
 // Minimum time between two Flush messages to a client, in ns.
 constexpr std::uint64_t kFlushEvery = 100'000'000;
-// Maximum time for which kept events wait for sessions that are about to start, in ns.
+// Services keep their events when a collector crashes. Maximum time for which these events wait for
+// sessions that are about to start, in ns.
 constexpr std::uint64_t kLongestWait = 10'000'000'000;
 // Time after which a filter reads the name of a thread again, in ns.
 constexpr std::uint64_t kCommFor = 100'000'000;
-// Minimum time between two periodic searches for followed cgroups, in ns. A search after a report
-// of inotify does not wait.
+// Minimum time between two periodic searches for followed cgroups, in ns. A report of inotify
+// causes a search at once.
 constexpr std::uint64_t kFollowEvery = 900'000'000;
+// Time within which a service must connect again after an inline connection has ended without the
+// message End, in ns. Otherwise the events that it has not sent are taken as lost.
+constexpr std::uint64_t kReconnectTime = 10'000'000'000;
+// Reasons in the account for events that were not sent.
+constexpr char kEndedEarly[] = "its connection ended before it had sent all events";
+constexpr char kIsSilent[] = "it did not send its last events when the recording ended";
+constexpr char kReadBefore[] =
+    "the collector was killed after it had read events that may be in no file of this session";
 // Time for which the positions of services that have not connected yet are kept, in ns. A service
 // tries to connect at least every 5 s.
 constexpr std::uint64_t kConnectTime = 60'000'000'000;
+// Maximum number of events of a writer that PassMissing counts as lost.
+constexpr std::uint64_t kMostMissing = std::uint64_t{1} << 40;
 
 std::string ToText(const std::string& name) {
   return absl::StrCat(std::string(Selector::kUserEventsSystem), ":", name);
@@ -148,10 +159,7 @@ void RingFeed::Connected(RingClient* connection) {
   }
   client.has_kept = connection->region().had_collector() && connection->region().WasUsed();
   client.kept_for = sessions_;
-  for (const auto& [number, other] : clients_) {
-    if (number == connection->number()) break;
-    if (other.connection->region().id() == connection->region().id()) client.predecessor = number;
-  }
+  FindPredecessor(&client);
   if (options_.reads_processes && connection->pid() > 0) {
     tasks_->Announce(static_cast<std::uint32_t>(connection->pid()), client.connected_at);
   }
@@ -159,6 +167,23 @@ void RingFeed::Connected(RingClient* connection) {
   // Makes IsWorthDraining return true, because the service may have written events before it
   // connected.
   client.is_filled = true;
+}
+
+bool RingFeed::HaveSameRegion(const RingClient& a, const RingClient& b) {
+  return a.pid() == b.pid() && a.region().id() == b.region().id();
+}
+
+void RingFeed::FindPredecessor(Client* client) {
+  const RingClient& connection = *client->connection;
+  for (auto& [number, other] : clients_) {
+    if (number == connection.number()) break;
+    if (other.connection->region().id() != connection.region().id()) continue;
+    client->predecessor = number;
+    // Another process could state the id of the service's region.
+    if (!HaveSameRegion(*other.connection, connection)) continue;
+    client->sent_before = std::max(client->sent_before, SentUntil(other));
+    ClearUnsent(&other);
+  }
 }
 
 void RingFeed::SetsChanged(RingClient* connection) {
@@ -172,7 +197,15 @@ void RingFeed::SetsChanged(RingClient* connection) {
 void RingFeed::Disconnected(RingClient* connection) {
   // Makes IsWorthDraining return true, so that Drain reads the remaining events of the service
   // soon.
-  clients_[connection->number()].is_filled = true;
+  Client& client = clients_[connection->number()];
+  client.is_filled = true;
+  const bool is_continued = std::any_of(clients_.begin(), clients_.end(), [&](const auto& each) {
+    return each.first > connection->number() &&
+           HaveSameRegion(*each.second.connection, *connection);
+  });
+  if (!connection->inline_reason().empty() && !connection->has_end() && !is_continued) {
+    client.unsent = {SentUntil(client), options_.reconnect_clock()};
+  }
   if (options_.reads_processes) tasks_->RecordsWereLost();
 }
 
@@ -340,17 +373,7 @@ bool RingFeed::IsBlocked(const Client& client) const {
 void RingFeed::Add(SessionWriter* session) {
   sessions_.push_back(session);
   UnusedPositions& unused = unused_positions_[session];
-  unused = {session->TakeRingPositions(), SessionClockNow() + kConnectTime};
-  for (auto& [number, client] : clients_) {
-    if (client.has_kept && !client.was_read) client.kept_for.push_back(session);
-    // If the region has been read, the session has missed the events from its position on, so the
-    // position is useless.
-    const trace::RingRegionId id = IdOf(client.connection->region());
-    if (client.was_read) {
-      std::erase_if(unused.positions, [&](const auto& each) { return each.first.region == id; });
-    }
-  }
-  WritePositions(session);
+  unused = {session->TakeRecordedRings(), SessionClockNow() + kConnectTime};
   for (auto& [name, set] : sets_) {
     if (Selects(session, name)) Give(&set, session);
   }
@@ -359,7 +382,21 @@ void RingFeed::Add(SessionWriter* session) {
     // All names must be read again, because ReadSets does not keep names that no session selects.
     ReadSetsAgain(&client);
     Enable(&client);
+    bool continues = client.has_kept;
+    if (client.was_read) {
+      // Other sessions have read the region, so the events after this session's positions are gone.
+      // If its previous recording was interrupted, TakePositions counts them as lost, and the
+      // session continues with the events that are left. Otherwise it records only new events, and
+      // needs no positions.
+      continues = TakePositions(&client, session) &&
+                  unused.rings.ending == trace::RecordedRings::Ending::kInterrupted;
+      if (!continues) {
+        std::erase_if(client.positions, [&](const auto& each) { return each.session == session; });
+      }
+    }
+    if (continues) client.kept_for.push_back(session);
   }
+  WritePositions(session);
 }
 
 void RingFeed::Disable(const SessionWriter* session) {
@@ -401,7 +438,7 @@ bool RingFeed::HaveConfirmed() const {
   return std::all_of(clients_.begin(), clients_.end(), [](const auto& each) {
     const Client& client = each.second;
     return client.is_silent || client.connection->state() != RingClient::State::kConnected ||
-           client.connection->enabled() == client.enable_number;
+           client.connection->has_end() || client.connection->enabled() == client.enable_number;
   });
 }
 
@@ -451,22 +488,64 @@ const std::string& RingFeed::CommOf(const Client& client, Thread* thread,
   return thread->comm;
 }
 
+void RingFeed::EraseThread(Client* client, std::uint64_t ordinal) {
+  const auto found = client->threads.find(ordinal);
+  if (found == client->threads.end()) return;
+  RemoveThread(&found->second);
+  client->threads.erase(found);
+  client->last_thread = nullptr;
+}
+
 void RingFeed::RemoveThread(Thread* thread) {
   distributor_->RemoveRingThread(thread->index);
   tasks_->ReleaseClaimed(&thread->identity);
 }
 
+void RingFeed::AccountUnsent(Client* client, std::uint64_t now) {
+  if (!client->unsent) return;
+  const bool may_connect =
+      client->connection->IsAlive() && now < client->unsent->until + kReconnectTime;
+  if (may_connect) return;
+  for (SessionWriter* session : client->sessions) {
+    session->ServiceUnknown(client->connection->pid(), client->unsent->since, client->unsent->until,
+                            kEndedEarly);
+  }
+  ClearUnsent(client);
+}
+
+void RingFeed::ClearUnsent(Client* client) {
+  client->unsent.reset();
+  // Lets GiveBack() remove the client, which waited for this.
+  client->can_mark = client->can_mark || client->is_final;
+}
+
+void RingFeed::AccountUnsent(SessionWriter* session) const {
+  for (const auto& [number, client] : clients_) {
+    const RingClient& connection = *client.connection;
+    if (!Contains(client.sessions, session) || connection.inline_reason().empty()) continue;
+    if (client.unsent) {
+      session->ServiceUnknown(connection.pid(), client.unsent->since, client.unsent->until,
+                              kEndedEarly);
+    } else if (connection.state() == RingClient::State::kConnected && !connection.has_end() &&
+               connection.enabled() != client.enable_number) {
+      session->ServiceUnknown(connection.pid(), SentUntil(client), SessionClockNow(), kIsSilent);
+    }
+  }
+}
+
 std::uint64_t RingFeed::Drain(std::uint64_t limit, bool extends) {
   latest_ = limit;
+  const std::uint64_t now = options_.reconnect_clock();
   std::vector<std::uint64_t> over;
   for (auto& [number, client] : clients_) {
-    // Without a session, no events are read. Services write events only until they receive the
-    // message Enable. Events that they have kept since a crash of the previous collector stay in
-    // their regions.
+    // Without a session, reads no events, so that the events that services have kept since a crash
+    // of the previous collector stay in their regions. Services write no more events once they have
+    // received the message Enable, because it then enables no tracepoint.
     if (sessions_.empty()) {
       if (client.connection->state() == RingClient::State::kGone) over.push_back(number);
       continue;
     }
+    AccountUnsent(&client, now);
     if (client.is_final || IsBlocked(client)) continue;
     Read(&client, extends ? std::numeric_limits<std::uint64_t>::max() : limit);
   }
@@ -479,7 +558,9 @@ void RingFeed::Read(Client* client, std::uint64_t limit) {
   RingRegion& region = connection.region();
   std::uint64_t now = SessionClockNow();
   const bool was_gone = connection.state() == RingClient::State::kGone;
-  if (!client->was_read) TakePositions(client);
+  if (!client->was_read) {
+    for (SessionWriter* session : sessions_) TakePositions(client, session);
+  }
   client->was_read = true;
   client->has_more = region.Read(
       options_.server.bytes_of_client + (std::size_t{1} << 20),
@@ -530,18 +611,59 @@ bool RingFeed::IsDue(Thread* thread, std::uint64_t number, std::uint64_t limit,
   return *time <= limit;
 }
 
-void RingFeed::TakePositions(Client* client) {
+bool RingFeed::TakePositions(Client* client, SessionWriter* session) {
   const trace::RingRegionId id = IdOf(client->connection->region());
-  for (SessionWriter* session : sessions_) {
-    trace::RingPositions& all = unused_positions_[session].positions;
-    SessionPositions own = {session, {}};
-    const auto begin = all.lower_bound({id, 0});
-    auto end = begin;
-    for (; end != all.end() && end->first.region == id; ++end) {
-      own.positions.emplace(end->first.ordinal, end->second);
+  trace::RecordedRings& rings = unused_positions_[session].rings;
+  SessionPositions own = {session, {}};
+  const auto begin = rings.positions.lower_bound({id, 0});
+  auto end = begin;
+  for (; end != rings.positions.end() && end->first.region == id; ++end) {
+    own.positions.emplace(end->first.ordinal, end->second);
+  }
+  rings.positions.erase(begin, end);
+  PassMissing(client, &own, rings.ending);
+  if (own.positions.empty()) return false;
+  client->positions.push_back(std::move(own));
+  return true;
+}
+
+void RingFeed::PassMissing(Client* client, SessionPositions* of_session,
+                           trace::RecordedRings::Ending ending) {
+  using Ending = trace::RecordedRings::Ending;
+  SessionWriter* const session = of_session->session;
+  const bool is_recorded = Contains(client->sessions, session);
+  const std::uint64_t now = SessionClockNow();
+  bool is_unknown = false;
+  for (const RingRegion::Progress& writer : client->connection->region().ReadProgress()) {
+    const auto found = of_session->positions.find(writer.writer.ordinal);
+    if (found == of_session->positions.end()) {
+      is_unknown = true;
+      continue;
     }
-    all.erase(begin, end);
-    if (!own.positions.empty()) client->positions.push_back(std::move(own));
+    if (writer.number <= found->second.number) continue;
+    is_unknown = is_unknown || ending == Ending::kInterruptedEarly;
+    trace::RingPosition& position = found->second;
+    const std::uint64_t missing = writer.number - position.number;
+    const std::uint64_t skipped = std::min(missing, position.skip);
+    std::uint64_t lost = missing - skipped;
+    position.number = writer.number;
+    position.skip -= skipped;
+    if (position.skip == 0) lost += std::exchange(position.owed, 0);
+    Thread& thread = FindThread(client, writer.writer);
+    if (thread.ordinal == writer.writer.ordinal) thread.next = std::max(thread.next, writer.number);
+    thread.has_moved = true;
+    // A correct service has no larger number.
+    if (ending == Ending::kInterrupted && lost != 0 && lost <= kMostMissing && thread.is_target &&
+        is_recorded) {
+      session->LoseOfRing(thread.index, thread.name, lost, now,
+                          writer.number - std::min(writer.number, lost), /*is_kept=*/true);
+    }
+    if (!writer.has_ended) continue;
+    of_session->positions.erase(found);
+    EraseThread(client, writer.writer.ordinal);
+  }
+  if (is_unknown && is_recorded && ending != Ending::kEnded) {
+    session->ServiceUnknown(client->connection->pid(), /*since=*/0, now, kReadBefore);
   }
 }
 
@@ -556,8 +678,8 @@ std::uint64_t RingFeed::ApplyPosition(SessionPositions* of_session, const Part& 
   const std::uint64_t first = part.number - std::min(part.number, part.lost);
   const std::uint64_t after = part.number + (has_event ? 1 : 0);
   if (first > position.number) {
-    // Events after the position have been given back to the service since the session ended, so the
-    // position no longer applies.
+    // The service has changed its memory in a way that no collector does: PassMissing has moved the
+    // position to the first event that the region has. The position is useless.
     of_session->positions.erase(found);
     return part.lost;
   }
@@ -653,7 +775,9 @@ void RingFeed::WritePositions(SessionWriter* session, bool all) {
       if (!all && !thread.has_moved) continue;
       const auto found = left.find(ordinal);
       std::optional<trace::RingPositionEntry> entry = session->FindRingUnits(thread.index);
-      if (!entry && found == left.end()) continue;
+      // A writer from which the session has got no unit yet also needs a position, so that its
+      // events are counted if a crash loses them.
+      if (!entry && found == left.end() && !Contains(client.sessions, session)) continue;
       if (!entry) entry.emplace();
       entry->number = thread.next;
       if (found != left.end()) {
@@ -671,7 +795,7 @@ void RingFeed::WritePositions(SessionWriter* session, bool all) {
   }
   const UnusedPositions& unused = unused_positions_[session];
   if (all && SessionClockNow() < unused.until) {
-    for (const auto& [writer, position] : unused.positions) {
+    for (const auto& [writer, position] : unused.rings.positions) {
       record[writer] = {position.number, 0, 0, position.skip, position.owed};
     }
   }
@@ -699,19 +823,13 @@ void RingFeed::GiveBack() {
   for (auto& [number, client] : clients_) {
     if (!client.is_marked) continue;
     GiveBack(&client);
-    if (client.is_final && !client.can_mark) over.push_back(number);
+    if (client.is_final && !client.can_mark && !client.unsent) over.push_back(number);
   }
   for (const std::uint64_t number : over) Forget(number);
 }
 
 void RingFeed::GiveBack(Client* client) {
-  for (const std::uint64_t ordinal : client->marked_threads) {
-    const auto found = client->threads.find(ordinal);
-    if (found == client->threads.end()) continue;
-    RemoveThread(&found->second);
-    client->threads.erase(found);
-    client->last_thread = nullptr;
-  }
+  for (const std::uint64_t ordinal : client->marked_threads) EraseThread(client, ordinal);
   client->marked_threads.clear();
   client->connection->region().GiveBackMarked();
   client->connection->SendChanges();

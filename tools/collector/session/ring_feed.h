@@ -33,6 +33,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "tools/collector/identity/task_tracker.h"
+#include "tools/collector/perf/session_clock.h"
 #include "tools/collector/ring/ring_server.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/ring_filter.h"
@@ -49,10 +50,10 @@ namespace collector {
 std::string WhyServicesUseRings();
 // Returns whether the selector may match tracepoints of services.
 bool MayMatchServices(const Selector& selector);
-// Returns whether one of the selectors means tracepoints that services do not have, which only perf
-// and tracefs can record. An example is `sched:*`, because the names of the kernel's systems have
-// no capital letters. A pattern such as `Shop_*:*` may match tracepoints of the kernel and of
-// services, and does not need the kernel: without it, only those of services are recorded.
+// Returns whether one of the selectors needs perf and tracefs, because it selects tracepoints that
+// services do not have. An example is `sched:*`: a name without capital letters is taken as the
+// name of a system of the kernel. A pattern such as `Shop_*:*` may match tracepoints of the kernel
+// and of services, and does not need the kernel: without it, only those of services are recorded.
 bool NeedsKernel(const std::vector<Selector>& selectors);
 // `kernel` is OK, or the reason why events of the kernel are not available. Fails with this reason
 // if a selector needs them. The message then has the selector and what to do.
@@ -75,6 +76,9 @@ struct RingFeedOptions {
   // kept since a crash of the previous collector then wait for these sessions, but at most 10 s.
   // May be empty.
   std::function<bool()> expects_sessions;
+  // A function that returns the time of the session clock, in ns. RingFeed uses it only to measure
+  // how long a service whose inline connection broke may take to connect again. Tests replace it.
+  std::function<std::uint64_t()> reconnect_clock = SessionClockNow;
   // Maximum number of tracepoints of one user's services that are recorded. Further tracepoints are
   // skipped.
   std::size_t tracepoints_of_user = 8192;
@@ -108,18 +112,24 @@ class RingFeed final : private RingServerUser {
   void FollowTargets(std::uint64_t now);
 
   // Enables the tracepoints that the session selects, now and whenever services register more. If
-  // the session has the positions of an earlier collector (SessionOptions::ring_positions), the
-  // session gets the events of each ring writer from that writer's position on. Distributor::Begin
-  // must have been called for the session.
+  // the session has the positions of an earlier collector (SessionOptions::recorded_rings), the
+  // session gets the events of each ring writer from that writer's position on. If the earlier
+  // recording was interrupted, counts the events after the positions that services no longer have
+  // as lost. Distributor::Begin must have been called for the session.
   void Add(SessionWriter* session);
   // Writes the positions of all writers to the session. Must be called when a section has begun.
   void WritePositions(SessionWriter* session) { WritePositions(session, /*all=*/true); }
   // Disables the tracepoints that only this session selects.
   void Disable(const SessionWriter* session);
+  // Records in the session's account the services that may have events that they did not send and
+  // that are in no count: services with inline connections that have not confirmed the Enable of
+  // Disable(), or that ended without the message End. Must be called after the last Drain of the
+  // session.
+  void AccountUnsent(SessionWriter* session) const;
   // Removes the session, and the tracepoints that no other session selects.
   void Remove(const SessionWriter* session);
-  // Returns whether all services have confirmed the last message Enable. Ignores services that had
-  // not confirmed an Enable when StopWaiting was called.
+  // Returns whether all services have confirmed the last message Enable, or have sent End. Ignores
+  // services that had not confirmed an Enable when StopWaiting was called.
   bool HaveConfirmed() const;
   void StopWaiting();
 
@@ -159,8 +169,9 @@ class RingFeed final : private RingServerUser {
     std::size_t clients = 0;
     uid_t owner = 0;  // user of the service that registered it first
     std::vector<SessionWriter*> sessions;
-    // Sessions for which each selector that matches the tracepoint has a filter, with these
-    // filters. They get an event only if one of the filters accepts it.
+    // Sessions in which every selector that matches the tracepoint has a filter, each session with
+    // the filters of these selectors. The session gets an event only if one of its filters accepts
+    // the event.
     std::vector<std::pair<SessionWriter*, std::vector<RingFilter>>> filters;
   };
   struct Thread {
@@ -173,7 +184,7 @@ class RingFeed final : private RingServerUser {
     bool is_target = true;
     std::string name;                            // "ring:PID/TID"
     std::uint64_t last = 0;                      // ns; time of its last event
-    std::uint64_t left = RingRegion::kNoNumber;  // number of the event that was last left
+    std::uint64_t left = RingRegion::kNoNumber;  // number of the last event that was not due
     std::uint64_t left_time = 0;                 // ns; time of that event
     std::string comm;                            // name of the thread, for filters
     std::uint64_t comm_read = 0;  // ns; time of the event for which `comm` was read; 0: not read
@@ -181,7 +192,9 @@ class RingFeed final : private RingServerUser {
   // An event with the losses before it, or losses without an event.
   struct Part {
     std::uint64_t ordinal;  // ordinal of the writer
-    std::uint64_t number;   // number of the event, or after the losses; RingRegion::kNoNumber: none
+    // Number of the event. Without an event: the number after the losses, or RingRegion::kNoNumber
+    // if the losses have no numbers.
+    std::uint64_t number;
     std::uint64_t timestamp;
     std::uint64_t lost;
     std::uint32_t set;  // ring::kMaxSets: no event
@@ -193,10 +206,16 @@ class RingFeed final : private RingServerUser {
     SessionWriter* session;
     std::map<std::uint64_t, trace::RingPosition> positions;
   };
-  // The positions of clients that have not connected since the session was added.
+  // The positions of clients whose regions have not been read since the session was added.
   struct UnusedPositions {
-    trace::RingPositions positions;
+    trace::RecordedRings rings;
     std::uint64_t until = 0;  // ns; time after which the positions are useless
+  };
+  // The times between which the service of an inline connection may have written events that it
+  // did not send, in ns.
+  struct Unsent {
+    std::uint64_t since;
+    std::uint64_t until;
   };
   struct Client {
     RingClient* connection = nullptr;
@@ -210,6 +229,11 @@ class RingFeed final : private RingServerUser {
     bool IsExcludedFrom(const SessionWriter* session) const {
       return std::find(excluded.begin(), excluded.end(), session) != excluded.end();
     }
+    // Time in ns up to which earlier connections of the process have sent the region's events.
+    std::uint64_t sent_before = 0;
+    // Set when an inline connection ends without the message End, until AccountUnsent() has
+    // recorded the loss, or the process has connected again and sends the events.
+    std::optional<Unsent> unsent;
     std::uint64_t predecessor = 0;  // number of an earlier client with the same region; 0: none
     std::vector<Set*> sets;         // by index in the region; null: no session records the set
     std::vector<SessionWriter*> sessions;                // sessions that record one of the sets
@@ -229,7 +253,7 @@ class RingFeed final : private RingServerUser {
     bool has_more = false;   // its region has more events to read
     bool is_final = false;   // its region was read to the end after the connection had ended
     bool can_mark = false;   // its region was read since the last Mark
-    bool is_marked = false;  // its region has marks that GiveBack has not returned
+    bool is_marked = false;  // GiveBack has not been called since its region was marked
     std::vector<std::uint64_t> marked_threads;  // ordinals of marked writers that have ended
     bool is_filled = false;  // IsWorthDraining returns true because of this client
   };
@@ -265,6 +289,20 @@ class RingFeed final : private RingServerUser {
   // Subtracts 1 from the number of clients of the tracepoint. Deletes the tracepoint if no client
   // is left.
   void Leave(Set* set);
+  // Returns the time up to which the service has sent its events, in ns. The connection must be
+  // inline.
+  static std::uint64_t SentUntil(const Client& client) {
+    return std::max(client.sent_before, client.connection->sent_until());
+  }
+  // Returns whether both connections are those of one process with one region.
+  static bool HaveSameRegion(const RingClient& a, const RingClient& b);
+  // Takes over what an earlier connection of the process has sent, if there is one.
+  void FindPredecessor(Client* client);
+  // Records the client's unsent events in the sessions, if the process has ended or has not
+  // connected again in time.
+  static void AccountUnsent(Client* client, std::uint64_t now);
+  // Ends the wait for the process to connect again.
+  static void ClearUnsent(Client* client);
   // Returns whether the client's region must not be read yet.
   bool IsBlocked(const Client& client) const;
   Thread& FindThread(Client* client, const RingWriter& writer) {
@@ -277,9 +315,9 @@ class RingFeed final : private RingServerUser {
   }
   Thread& SearchThread(Client* client, const RingWriter& writer);
   void Read(Client* client, std::uint64_t limit);
-  // Returns whether an event whose time is `*time` is not later than `limit`. An event that stays
-  // in the region keeps the time of the first call, because a time in the future is replaced by the
-  // time of the call. The call then sets `*time`.
+  // Returns whether the event with this number is due: its time is not later than `limit`. If the
+  // event's own time is in the future, `*time` is the current time, which is later in each call.
+  // IsDue therefore sets `*time` to its value in the first call for this event.
   static bool IsDue(Thread* thread, std::uint64_t number, std::uint64_t limit, std::uint64_t* time);
   // Returns the name of the thread for filters. Reads it from /proc unless it was read for an event
   // that is less than 0.1 s older. If the thread has ended, returns the last name that is known.
@@ -292,8 +330,17 @@ class RingFeed final : private RingServerUser {
   // Adds to without_ the sessions whose filters reject the event.
   void ApplyFilters(const Client& client, Thread* thread, const Set& set,
                     const SampleRecord& sample, std::uint64_t timestamp);
-  // Moves the positions of the client's writers from the sessions to the client.
-  void TakePositions(Client* client);
+  // Moves the session's positions of the client's writers to the client, and calls PassMissing.
+  // Returns whether there were any positions.
+  bool TakePositions(Client* client, SessionWriter* session);
+  // Moves each position to the first event that the session can still get from the region. The
+  // events in between may be in no file of the session: their memory was given back to the service,
+  // but the session's output had not delivered them, or the session had not started again. If
+  // `ending` is kInterrupted, counts those that the files lack as losses of the session. If the
+  // number is not known, because there is no position of a writer or `ending` is kInterruptedEarly,
+  // states in the session's account that the service's losses are unknown.
+  void PassMissing(Client* client, SessionPositions* of_session,
+                   trace::RecordedRings::Ending ending);
   // Applies the session's position of the part's writer, if there is one, so that nothing is
   // recorded twice. Returns the number of losses of the part that the session must count. Adds the
   // session to `*without` if its files already have the event. `gets_event` states whether the
@@ -311,6 +358,8 @@ class RingFeed final : private RingServerUser {
   static RingReport::Service Describe(Client* client, std::size_t most_tracepoints);
   static RingReport::Losses LossesOf(const Client& client);
   static void AddTo(const Client& client, RingReport::Totals* totals);
+  // Removes the thread of the writer with this ordinal, if there is one.
+  void EraseThread(Client* client, std::uint64_t ordinal);
   void RemoveThread(Thread* thread);
   void Forget(std::uint64_t number);
 

@@ -53,7 +53,8 @@ class RingFilterParser {
   using Kind = RingFilter::Kind;
 
   absl::Status Fail(std::string_view what) const {
-    return absl::InvalidArgumentError(absl::StrCat(std::string(what), " at character ", at_ + 1));
+    return absl::InvalidArgumentError(
+        absl::StrCat("at character ", at_ + 1, ": ", std::string(what)));
   }
   bool IsAtEnd() {
     while (at_ < text_.size() && absl::ascii_isspace(static_cast<unsigned char>(text_[at_]))) {

@@ -45,14 +45,15 @@ struct SessionOptions {
   // Events that trigger a call of `fire`, on the capture's thread, once they have been written.
   std::vector<Trigger> triggers;
   TriggerSet::Fire fire;
-  // Whether the file has positions of services with rings in user space
-  // (tools/trace/ring_positions.h). `ring_positions` are the positions in the files of the previous
-  // collector.
+  // Whether the files contain positions (tools/trace/ring_positions.h). The position of a thread of
+  // a service with rings is the event up to which the files have all events of the thread.
+  // `recorded_rings` has the positions in the files of the previous collector.
   bool has_ring_positions = false;
-  trace::RingPositions ring_positions;
-  // Time within which the sink delivers what it has taken. Services with rings in user space keep
-  // their events until the sink has delivered them, but not longer than this time. Events that a
-  // slower sink has not delivered are lost if the collector crashes.
+  trace::RecordedRings recorded_rings;
+  // Time within which the sink should deliver what it has taken. Services with rings in user space
+  // keep their events until the sink has delivered them, but not longer than this time. Events that
+  // a slower sink has not delivered are lost if the collector crashes. The next collector counts
+  // them if the files contain positions.
   absl::Duration longest_delivery = absl::Seconds(1);
   // Whether the session records only services with rings in user space, and no tracepoint of the
   // kernel. Only such a session can have a target and filters that other sessions of the capture do
@@ -81,14 +82,18 @@ struct SessionSummary {
   std::uint64_t events = 0;   // number of events, without those of processes and of the collector
   std::uint64_t lost = 0;     // lost events, including dropped ones
   std::uint64_t dropped = 0;  // part of `lost`: events that came while the sink was full
-  // Part of `events`: written as bytes, because they could not be decoded.
+  // Part of `events`: written as bytes, because they could not be decoded, or because their process
+  // created new kinds of events too fast.
   std::uint64_t undecoded = 0;
   std::uint64_t late = 0;  // part of `events`: written with a later timestamp
-  // The kernel's count of events; always equal to events + lost. No value if the kernel does not
-  // count exactly the events of this session. This is the case before Linux 6.0, and for
-  // tracepoints that count another quantity than hits or are hit in interrupts. It is also the case
-  // if another session had one of the tracepoints earlier, or keeps it after the end of this
-  // session, or if the socket for services with rings is open. Set by Capture::StopSession.
+  // The kernel's count of events; always equal to events + lost. Set by Capture::StopSession. No
+  // value if the kernel does not count exactly the events of this session:
+  // - before Linux 6.0;
+  // - if a tracepoint counts another quantity than hits, or is hit in interrupts;
+  // - if another session had one of the tracepoints earlier, or keeps it after this session;
+  // - if the session records samples of CPU time, times without a CPU, streams or the journal;
+  // - if events of the collector's own process were left out;
+  // - if the socket for services with rings is open.
   std::optional<std::uint64_t> hits;
   std::uint64_t process_events = 0;  // events that describe processes
   // Events that describe losses and other gaps in the file.
@@ -146,9 +151,8 @@ class Session {
   virtual void LeaveOut(const std::string& name, const std::string& why) = 0;
   // Requests a new section of the sink. It begins as soon as the interval can end.
   virtual void RequestSection() = 0;
-  // Returns the number of events that the sink has not delivered so far, without those of processes
-  // and of the collector. The number is exact, also after the session was stopped. The sink's queue
-  // must not change during the call.
+  // Returns how many of events() the sink has not delivered so far. The number is exact, also after
+  // the session was stopped. The sink's queue must not change during the call.
   virtual std::uint64_t CountUndelivered() const = 0;
 };
 

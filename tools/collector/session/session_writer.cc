@@ -22,7 +22,7 @@ SessionWriter::SessionWriter(SessionOptions options)
       sample_stacks_(options.sample_stacks),
       target_(std::move(options.target)),
       why_no_rings_(std::move(options.why_no_rings)),
-      previous_positions_(std::move(options.ring_positions)),
+      recorded_rings_(std::move(options.recorded_rings)),
       tracepoints_(std::move(options.selectors), &account_) {
   if (!options.triggers.empty()) {
     triggers_.emplace(std::move(options.triggers), std::move(options.fire));
@@ -81,6 +81,15 @@ void SessionWriter::SamplesThrottled(int cpu, const CpuRing::Throttled& throttle
 
 void SessionWriter::StacksSkipped(const StackUnwinder::Skipped& skipped) {
   if (is_running()) account_.StacksSkipped(skipped.count, skipped.first, skipped.last);
+}
+
+void SessionWriter::ServiceUnknown(pid_t pid, std::uint64_t since, std::uint64_t until,
+                                   std::string_view reason) {
+  if (!is_running() || until < first_) return;
+  if (std::max(since, first_) - first_ >= length_) return;
+  if (since != 0) since = std::max(since, first_);
+  until = std::min(until, first_ + (length_ - 1));
+  account_.ServiceUnknown(absl::StrCat("ring:", pid), since, until, reason);
 }
 
 void SessionWriter::TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error) {
@@ -151,8 +160,8 @@ void SessionWriter::LoseOfRing(std::size_t cpu, std::string_view name, std::uint
   if (is_kept) until = std::max(until, first_);
   if (until - first_ >= length_) return;
   Losses& losses = losses_[cpu];
-  // The last event before the losses may have been late, and have a later time in the file than
-  // `until`.
+  // If the last event before the losses was late, its time in the file may be later than `until`.
+  // The losses then get the time of this event.
   const std::uint64_t after = std::max(first_, trace_->last_timestamp(cpu));
   if (losses.of_ring == 0) losses.after = after;
   losses.name = name;
@@ -176,6 +185,7 @@ void SessionWriter::WriteRingPositions(const trace::RingRecord& record) {
   Flush();
   Check(account_.WriteRingPositions(record));
   Flush();
+  has_written_positions_ = true;
 }
 
 void SessionWriter::AwaitDelivery(std::uint64_t now) {
@@ -348,7 +358,11 @@ void SessionWriter::Finish(std::uint64_t timestamp) {
   if (!is_running()) return;
   AccountUnknownLosses();
   EndSuspension(timestamp);
-  absl::Status status = trace_->WriteSequencePoint(std::max(timestamp, interval_start_ + 1));
+  absl::Status status =
+      has_written_positions_ ? account_.WriteRingPositions(trace::EndRecord()) : absl::OkStatus();
+  if (status.ok()) {
+    status = trace_->WriteSequencePoint(std::max(timestamp, interval_start_ + 1));
+  }
   if (status.ok()) status = writer_->Finish();
   if (!status.ok()) return Fail(status);
   length_ = 0;

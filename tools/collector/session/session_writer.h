@@ -12,6 +12,8 @@
 #ifndef TOOLS_COLLECTOR_SESSION_SESSION_WRITER_H_
 #define TOOLS_COLLECTOR_SESSION_SESSION_WRITER_H_
 
+#include <sys/types.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -38,8 +40,8 @@
 
 namespace collector {
 
-// The time in which the kernel's counts of losses were read, in ns of the session clock. The counts
-// include all losses before `began` and none after `ended`.
+// The period in which the kernel's counts of losses were read, in ns of the session clock. The
+// counts include all losses before `began` and none after `ended`.
 struct CountingTime {
   std::uint64_t began = 0;
   std::uint64_t ended = 0;
@@ -75,8 +77,8 @@ class SessionWriter final : public Session {
   absl::Status OpenRingTarget();
   // Selects the services with rings in user space whose events the session gets.
   RingTarget& ring_target() { return ring_target_; }
-  // States that the session has events of .NET streams. The kernel does not count these events, so
-  // the summary then has no count of the kernel.
+  // States that the session has events of a StreamFeed (.NET streams or the journal). The kernel
+  // does not count these events, so the summary then has no count of the kernel.
   void SetHasEventsOfStreams() { has_events_of_streams_ = true; }
   bool has_events_of_streams() const { return has_events_of_streams_; }
   // Returns SessionOptions::why_no_rings.
@@ -114,6 +116,10 @@ class SessionWriter final : public Session {
   // Records in the account that samples got no complete stack, because there were more of them than
   // could be unwound.
   void StacksSkipped(const StackUnwinder::Skipped& skipped);
+  // Records in the account that an unknown number of events of the service with this pid may be
+  // lost, with times from `since` to `until`. If `since` is 0, the first of these times is unknown,
+  // and may be before the session. Does nothing if none of these times is within the session.
+  void ServiceUnknown(pid_t pid, std::uint64_t since, std::uint64_t until, std::string_view reason);
   // Records that the followed cgroup appeared. Its activity between `since` and `until` may not
   // have been recorded. If `error` is not empty, the cgroup is not recorded.
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
@@ -126,9 +132,8 @@ class SessionWriter final : public Session {
   // Returns whether the file has positions of services with rings in user space
   // (tools/trace/ring_positions.h).
   bool has_ring_positions() const { return has_ring_positions_; }
-  // Returns the positions that the files of the previous collector have. A second call returns
-  // none.
-  trace::RingPositions TakeRingPositions() { return std::move(previous_positions_); }
+  // Returns SessionOptions::recorded_rings. A second call returns no positions.
+  trace::RecordedRings TakeRecordedRings() { return std::exchange(recorded_rings_, {}); }
   // Returns, for a record of positions, the number of the next unit of the ring thread and its
   // pending losses (tools/trace/ring_positions.h). Returns nullopt if the session has no unit of
   // the thread.
@@ -151,8 +156,8 @@ class SessionWriter final : public Session {
   void Begin(std::uint64_t start, const TaskTracker* tasks);
   // Adds a CPU. `lost` is the number of samples that its ring had lost when the session began.
   void AddCpu(int number, std::uint64_t lost);
-  // Uses the index `cpu` for a thread with a ring in user space. If the index was that of another
-  // thread, first writes the losses of that thread that are not yet in the file or in the account.
+  // Uses the index `cpu` for a source that Distributor::AddRingThread has added. If the index was
+  // that of another source, first writes its losses that are not yet in the file or in the account.
   // `name` and `source` have the meaning of TraceWriter::SetRingThread; `source` has no effect if
   // has_ring_positions() is false.
   void SetRingThread(std::size_t cpu, const std::string& name, const std::string& source);
@@ -197,8 +202,8 @@ class SessionWriter final : public Session {
   }
   void WriteProcessEvent(const ProcessEvent& event, Slot thread);
 
-  // Records that samples were lost at this place in the ring of `cpu`. `total` is the number of
-  // samples that the CPU has lost since the capture began.
+  // Records that samples of `cpu` were lost after the event that was passed to Write last. `total`
+  // is the number of samples that the CPU has lost since the capture began; 0: not known.
   void LostInPlace(std::size_t cpu, std::uint64_t total);
   // Counts `count` more lost samples of the tracepoint `name` ("system:event"), which this session
   // has. Their place in the ring is not known.
@@ -208,10 +213,10 @@ class SessionWriter final : public Session {
   // up to `total` must have been counted by CountLost.
   void SettleLosses(std::size_t cpu, std::uint64_t total);
   // Records in the file that `count` events of a ring thread were lost between its previous event
-  // and `until`. `name` is the name in the account: "ring:PID/TID", or the name of the event if the
-  // collector itself makes the events. `number` is the number that the service gave to the first
-  // lost event. If `is_kept` is set, the lost events may be older than the session, as in
-  // WriteOfRing.
+  // and `until`. `name` is the name in the account, such as "ring:PID/TID" or "dotnet:PID", or the
+  // name of the event if the collector itself makes the events. `number` is the number that the
+  // service gave to the first lost event. If `is_kept` is set, the lost events may be older than
+  // the session, as in WriteOfRing.
   void LoseOfRing(std::size_t cpu, std::string_view name, std::uint64_t count, std::uint64_t until,
                   std::uint64_t number, bool is_kept);
   // Records in the file that `count` samples of `cpu` were lost, without naming tracepoints.
@@ -219,13 +224,13 @@ class SessionWriter final : public Session {
 
  private:
   struct Losses {
-    // Value of the ring's counter of losses up to which the session's losses are in the file.
+    // The session's losses are in the file up to this value of the ring's counter of losses.
     std::uint64_t settled = 0;
     std::uint64_t own = 0;  // losses of the session's tracepoints after `settled`
     // The following members serve the account of losses (collector_events.h). All times are ns of
     // the session clock.
-    std::uint64_t written = 0;     // losses that the event numbers in the file imply
-    std::uint64_t accounted = 0;   // part of `written` that is in the account
+    std::uint64_t written = 0;     // losses that gaps in the sequence numbers of the file show
+    std::uint64_t accounted = 0;   // losses in the account; may exceed `written` until SettleLosses
     std::uint64_t after = 0;       // time of the last sample before a gap in the ring; 0: no gap
     std::uint64_t counted_at = 0;  // time before which all losses are in the account
     std::uint64_t from = 0;        // earliest time of the losses that were counted last
@@ -276,7 +281,8 @@ class SessionWriter final : public Session {
   const TargetSelection target_;
   const std::string why_no_rings_;
   RingTarget ring_target_;
-  trace::RingPositions previous_positions_;
+  trace::RecordedRings recorded_rings_;
+  bool has_written_positions_ = false;
   absl::Status status_;
   nettrace::Sink* sink_ = nullptr;  // owned by the writer
   std::unique_ptr<nettrace::Writer> writer_;

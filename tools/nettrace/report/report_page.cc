@@ -19,6 +19,7 @@
 #include "tools/nettrace/report/page.h"
 #include "tools/nettrace/report/stack_page.h"
 #include "tools/trace/account.h"
+#include "tools/trace/account_summary.h"
 #include "tools/trace/levels.h"
 #include "tools/trace/unknown_end.h"
 
@@ -34,11 +35,11 @@ constexpr std::size_t kColours = 8;         // series in the chart; the last may
 constexpr std::size_t kMaxKeys = 100;       // key-value pairs of the file that are shown
 constexpr std::uint64_t kFewEvents = 1000;  // events that are needed to judge rates and durations
 constexpr std::size_t kMaxBars = 256;       // buckets of each histogram of durations
-constexpr std::size_t kMaxNotices = 5;      // damaged files that are named above everything else
+constexpr std::size_t kMaxNotices = 5;      // damaged files that the notices name one by one
 
-// Maximum bytes that single events add to the rest of the page, such as longer sentences and counts
-// in the tables. kTextBytes is for the whole page, and kBytesOfRow for each kind, process and
-// thread.
+// Maximum bytes by which single events enlarge the rest of the page, because sentences become
+// longer and tables get counts. kTextBytes is for the whole page, and kBytesOfRow for each kind,
+// process and thread.
 constexpr std::size_t kTextBytes = 16384;
 constexpr std::size_t kBytesOfRow = 128;
 // Maximum bytes of an activity of a tree in the JSON of the page.
@@ -95,7 +96,7 @@ class Page {
   // Returns the ticks from the start of the file to `time`. A time outside of the file is limited
   // to its start or end.
   std::uint64_t TicksSinceStart(absl::Time time) const;
-  // Counts the single events of each kind, process and thread.
+  // Counts the events that the page shows one by one, by kind, process and thread.
   void CountKept();
   std::string ShownText() const;
   // Returns sentences that state how many notable events, such as errors, the page shows.
@@ -199,7 +200,7 @@ absl::Status Page::WriteSlot(std::string_view slot) {
   if (slot == "processes") return output_.Write(ProcessTable());
   if (slot == "threads") return output_.Write(ThreadTable());
   if (slot == "data") return WriteData();
-  return absl::OkStatus();  // this part of the page has no slot
+  return absl::OkStatus();  // the last part of the page has no slot after its text
 }
 
 std::uint64_t Page::Nanoseconds(std::uint64_t from, std::uint64_t to) const {
@@ -224,8 +225,9 @@ std::string Page::ShownText() const {
   const std::uint64_t all = model_.all().events;
   const bool has_window = window.from || window.until;
   if (!has_window && kept_.size() == all) {
-    return all == 0 ? absl::StrCat(FileHas(), " no selected events.")
-                    : absl::StrCat("All ", base::FormatGrouped(all), " events are in this page.");
+    return all == 0   ? absl::StrCat(FileHas(), " no selected events.")
+           : all == 1 ? "The only event is in this page."
+                      : absl::StrCat("All ", base::FormatGrouped(all), " events are in this page.");
   }
   std::string span;
   if (window.from) absl::StrAppend(&span, " from ", base::FormatUtc(*window.from));
@@ -286,7 +288,7 @@ std::string Page::NotableText() const {
   for (const Kind& kind : model_.kinds()) errors += kind.errors();
   std::uint64_t offered = 0;
   for (const auto& [kind, group] : singles.groups(Reason::kError)) offered += group.offered;
-  // Some errors are in the page for another reason.
+  // Counts all errors in the page, because some are there for another reason than Reason::kError.
   const auto kept = static_cast<std::uint64_t>(std::count_if(
       kept_.begin(), kept_.end(), [](const SingleEvent* event) { return event->is_error; }));
   std::string text;
@@ -355,18 +357,19 @@ std::string Page::Notices() const {
     absl::StrAppend(&html, "<p class=\"notice\">", HtmlText(text), "</p>\n");
   };
   if (!facts_.damage.empty()) {
-    add(absl::StrCat("The file is cut or damaged: ", facts_.damage,
+    add(absl::StrCat("The file is truncated or damaged: ", facts_.damage,
                      ". This page shows everything before the damage."));
   }
   std::size_t damaged = 0;
   for (const ReportFacts::File& file : facts_.files) {
     if (file.damage.empty() || ++damaged > kMaxNotices) continue;
-    add(absl::StrCat(ShortName(file.name), " is cut or damaged: ", file.damage,
+    add(absl::StrCat(ShortName(file.name), " is truncated or damaged: ", file.damage,
                      ". This page shows everything before the damage."));
   }
   if (damaged > kMaxNotices) {
     add(absl::StrCat(base::Counted(damaged - kMaxNotices, "more file"),
-                     damaged - kMaxNotices == 1 ? " is" : " are", " cut or damaged: see Files."));
+                     damaged - kMaxNotices == 1 ? " is" : " are",
+                     " truncated or damaged: see Files."));
   }
   if (model_.lost() != 0) {
     add(absl::StrCat(base::FormatGrouped(model_.lost()),
@@ -374,6 +377,13 @@ std::string Page::Notices() const {
   }
   if (const auto& unknown = facts_.account.unknown()) {
     add(absl::StrCat("Losses are unknown ", trace::UnknownText(*unknown), "."));
+  }
+  if (const std::size_t services = facts_.account.unknown_services().size(); services != 0) {
+    add(absl::StrCat(
+        "Losses of ",
+        base::Counted(services + facts_.account.unknown_services_left_out(), "service"),
+        " are unknown, the first: ",
+        trace::UnknownServiceText(facts_.account.unknown_services().front()), "."));
   }
   if (!facts_.chosen.empty()) {
     add(absl::StrCat("Only some events were selected: ", facts_.chosen,
@@ -425,7 +435,8 @@ std::string Page::Findings() const {
     if (finding.kind) absl::StrAppend(&address, "&kind=", *finding.kind);
     if (finding.process) absl::StrAppend(&address, "&process=", *finding.process);
     if (finding.provider) {
-      // In the fragment of the page's URL, a provider is the index of its first kind of events.
+      // In the fragment of the page's URL, the index of a provider's first kind of events stands
+      // for the provider.
       const auto first = std::find_if(
           model_.kinds().begin(), model_.kinds().end(),
           [&](const Kind& kind) { return kind.provider == model_.providers()[*finding.provider]; });
@@ -574,7 +585,7 @@ std::string Page::AccountTables() const {
     table.Text(key.first == trace::kRingCpu ? "none (ring)" : absl::StrCat(key.first));
     table.Number(count);
   }
-  HtmlTable when("intervals-table", Caption("When they were lost", account.intervals().size()),
+  HtmlTable when("intervals-table", Caption("When events were lost", account.intervals().size()),
                  {{"From"}, {"Until"}, {"Lost events", Column::kNumber}});
   rows = 0;
   for (const std::size_t i :
@@ -604,7 +615,8 @@ std::string Page::DurationTable() const {
                    {"99 % are below", Column::kNumber},
                    {"Most", Column::kNumber}});
   const auto count = [](const Durations& row) { return row.begun; };
-  // Activities of the page by kind, and those of kinds without a row.
+  // Number of activities in the page by kind. kept_of_others is the number of those whose kind has
+  // no row in durations().
   std::vector<std::uint64_t> kept(model_.kinds().size());
   for (const CompleteActivity& complete : model_.complete()) ++kept[complete.activity.kind];
   for (const Activity& activity : OtherActivities()) ++kept[activity.kind];
@@ -629,8 +641,8 @@ std::string Page::DurationTable() const {
   }
   std::string html = std::move(table).Finish();
   if (model_.ends_alone() != 0) {
-    absl::StrAppend(&html, "<p>", base::FormatGrouped(model_.ends_alone()),
-                    " more activities ended that did not begin in ", Whole(), ".</p>\n");
+    absl::StrAppend(&html, "<p>Further activities, which ended and did not begin in ", Whole(),
+                    ": ", base::FormatGrouped(model_.ends_alone()), ".</p>\n");
   }
   return html;
 }
@@ -785,7 +797,8 @@ void Page::PutOverTime(base::JsonWriter* json) const {
   json->EndObject();
 }
 
-// Writes the counts of the kinds with the most events, in the order of the colours of kinds.
+// Writes the counts of the kinds with the most events. The order is that of page.js, which gives
+// kinds their colours by number of events.
 void Page::PutKindsOverTime(base::JsonWriter* json) const {
   const TimeBuckets& buckets = model_.statistics().rates();
   std::vector<Series> kinds;

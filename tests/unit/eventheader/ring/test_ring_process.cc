@@ -1,5 +1,5 @@
-// The ring transport in processes that fork, close descriptors, handle signals, end threads, limit
-// their resources, and have collectors that hang.
+// Tests the ring transport in processes that fork, close descriptors, handle signals, end threads,
+// limit their resources, and have collectors that hang.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -36,6 +36,9 @@ namespace {
 
 // Called once, before the next message Full is sent on the descriptor.
 void (*before_full)(int fd) = nullptr;
+// Whether the kernel makes the queues of sockets as small as it can, as it does if the sysctl
+// net.core.wmem_max is low: a queue has 4608 bytes.
+bool has_small_queues = false;
 
 }  // namespace
 
@@ -52,8 +55,17 @@ extern "C" ssize_t send(int fd, const void* bytes, size_t size, int flags) {
   return sendto(fd, bytes, size, flags, nullptr, 0);
 }
 
+// Replaces the function of the C library, for has_small_queues.
+extern "C" int setsockopt(int fd, int level, int name, const void* value, socklen_t size) noexcept {
+  constexpr int kLeast = 1;
+  const bool is_queue = level == SOL_SOCKET && name == SO_SNDBUF;
+  const void* const used = has_small_queues && is_queue ? &kLeast : value;
+  return static_cast<int>(syscall(SYS_setsockopt, fd, level, name, used, size));
+}
+
 namespace {
 
+namespace ring = eh::internal::ring;
 using tests::RingClient;
 using tests::RingCollector;
 using tests::ServiceProcess;
@@ -201,9 +213,9 @@ TEST_F(RingProcessTest, SetsOfLaterRegistrationsReachTheCollector) {
   client->Welcome();
   client->EnableAll();
   shared_[3] = 1;
-  tests::ring::Message message{};
+  ring::Message message{};
   ASSERT_TRUE(client->Receive(&message, nullptr));
-  EXPECT_EQ(message.type, tests::ring::MessageType::kSets);
+  EXPECT_EQ(message.type, ring::MessageType::kSets);
   EXPECT_EQ(message.value, 2u);
   WaitUntil([&] { return shared_[1] != 0; });
   client->EnableAll(false);
@@ -229,7 +241,7 @@ TEST_F(RingProcessTest, FirstEventsReachTheCollectorAfterTheServiceHasEnded) {
   });
   EXPECT_EQ(service.Wait(), kDone);
   const auto client = collector.Accept();
-  tests::ring::Message hello{};
+  ring::Message hello{};
   base::UniqueFd fd;
   ASSERT_TRUE(client->Receive(&hello, &fd));
   const auto region = collector::RingRegion::Open(std::move(fd), {});
@@ -279,9 +291,9 @@ TEST_F(RingProcessTest, ARefusedServiceStaysOff) {
     return WaitForEnabled(s.set) ? kDone : kWrong;
   });
   auto client = collector.Accept();
-  tests::ring::Message hello{};
+  ring::Message hello{};
   ASSERT_TRUE(client->Receive(&hello, nullptr));
-  client->Send(tests::ring::MessageType::kRefuse, 2);
+  client->Send(ring::MessageType::kRefuse, 2);
   client.reset();
   WaitUntil([&] { return shared_[0] != 0; });
   // The second attempt.
@@ -292,7 +304,7 @@ TEST_F(RingProcessTest, ARefusedServiceStaysOff) {
   EXPECT_EQ(service.Wait(), kDone);
 }
 
-// The collector refuses a service in this way if the descriptor of the memory has not arrived.
+// The collector refuses a service with kBadRegion if the descriptor of the memory has not arrived.
 TEST_F(RingProcessTest, AServiceExplainsThatTheCollectorCannotUseItsMemory) {
   const RingCollector collector(path_);
   ServiceProcess service(path_, [&] {
@@ -302,7 +314,8 @@ TEST_F(RingProcessTest, AServiceExplainsThatTheCollectorCannotUseItsMemory) {
     for (int i = 0; i < 10'000; ++i) {
       eh::DescribeTransport(text, sizeof(text));
       if (std::string_view(text) == "ring: refused by the collector at " + path_ +
-                                        ": it cannot use the memory; update it or this program") {
+                                        ": it cannot use the memory of the rings; update it or "
+                                        "this program") {
         return WriteOne(s.set) == eh::WriteResult::kDisabled ? kDone : kWrong;
       }
       usleep(1000);
@@ -310,10 +323,10 @@ TEST_F(RingProcessTest, AServiceExplainsThatTheCollectorCannotUseItsMemory) {
     return kWrong;
   });
   const auto client = collector.Accept();
-  tests::ring::Message hello{};
+  ring::Message hello{};
   ASSERT_TRUE(client->Receive(&hello, nullptr));
-  client->Send(tests::ring::MessageType::kRefuse,
-               static_cast<std::uint64_t>(tests::ring::RefuseReason::kBadRegion));
+  client->Send(ring::MessageType::kRefuse,
+               static_cast<std::uint64_t>(ring::RefuseReason::kBadRegion));
   EXPECT_EQ(service.Wait(), kDone);
 }
 
@@ -394,7 +407,7 @@ TEST_F(RingProcessTest, AForkWithinAWriteDoesNotCrash) {
     });
     const itimerval often{{0, 2000}, {0, 2000}};
     setitimer(ITIMER_REAL, &often, nullptr);
-    // Children return into this loop, perhaps into the middle of a write.
+    // The handler forks. Its children return into this loop, perhaps into the middle of a write.
     for (int i = 0; i < 1000'000 && forks <= 40 && getpid() == parent; ++i) WriteOne(*forking);
     if (getpid() != parent) {
       for (int i = 0; i < 100; ++i) WriteOne(*forking);
@@ -427,11 +440,11 @@ TEST_F(RingProcessTest, EventsContinueAfterTheProgramClosesAllDescriptors) {
     if (!WaitForEnabled(s.set)) return kWrong;
     if (WriteOne(s.set) != eh::WriteResult::kWritten) return kWrong;
     close_range(3, ~0U, 0);
-    // Other files take the numbers.
+    // Other files get the numbers of the closed descriptors.
     for (int i = 0; i < 200; ++i) {
       if (open("/dev/null", O_RDWR) < 0) break;
     }
-    // Waits until the collector has a new region.
+    // Waits until the service has sent a new region to the collector.
     while (shared_[0] == 0) usleep(1000);
     return WriteOne(s.set) == eh::WriteResult::kWritten ? kDone : kWrong;
   });
@@ -492,7 +505,8 @@ TEST_F(RingProcessTest, SignalHandlersWriteDuringWrites) {
       by_handlers.fetch_add(1);
     };
     sigaction(SIGALRM, &action, nullptr);
-    // Handlers must not take up all of the time, as slow as they are with a sanitizer.
+    // With ThreadSanitizer, handlers are so slow that a short interval would leave no time for the
+    // main loop.
     constexpr suseconds_t kInterval = kIsThreadSanitizer ? 5000 : 100;
     const itimerval often{{0, kInterval}, {0, kInterval}};
     setitimer(ITIMER_REAL, &often, nullptr);
@@ -617,8 +631,7 @@ TEST_F(RingProcessTest, AFlushTakesTheChunksOfIdleThreads) {
   EXPECT_EQ(client->region().complete_chunks(), 8u);
   client->Drain();
   EXPECT_EQ(client->region().used_chunks(), 0u);
-  EXPECT_EQ(client->Ask(tests::ring::MessageType::kGrow, tests::ring::MessageType::kGrown, 100),
-            100u);
+  EXPECT_EQ(client->Ask(ring::MessageType::kGrow, ring::MessageType::kGrown, 100), 100u);
   shared_[1] = 1;
   EXPECT_EQ(service.Wait(), kDone);
   client->Drain();
@@ -639,12 +652,12 @@ TEST_F(RingProcessTest, TheBellRingsOnceWhenChunksAreComplete) {
   client->EnableAll();
   EXPECT_FALSE(client->region().ArmBell(3));
   shared_[0] = 1;
-  tests::ring::Message message{};
+  ring::Message message{};
   ASSERT_TRUE(client->Receive(&message, nullptr));
-  EXPECT_EQ(message.type, tests::ring::MessageType::kFull);
+  EXPECT_EQ(message.type, ring::MessageType::kFull);
   EXPECT_EQ(service.Wait(), kDone);
   while (client->Receive(&message, nullptr)) {
-    EXPECT_NE(message.type, tests::ring::MessageType::kFull) << "a second time";
+    EXPECT_NE(message.type, ring::MessageType::kFull) << "a second time";
   }
   EXPECT_TRUE(client->region().ArmBell(1)) << "chunks have been completed since";
 }
@@ -663,7 +676,8 @@ TEST_F(RingProcessTest, ABellThatRingsAtTheEndOfAConnectionWritesToNoOtherFile) 
       (*shared)[1] = 1;
       // Waits until the helper thread has ended the connection.
       while (eh::DescribeTransport(nullptr, 0) == eh::TransportState::kRingConnected) usleep(1000);
-      // Another thread of the program may get the number if it is free.
+      // If the library has closed the descriptor, gives its number to another file, as another
+      // thread of a program could.
       if (fcntl(fd, F_GETFD) < 0) dup2(pair[1], fd);
     };
     while (before_full != nullptr) WriteOne(s.set);
@@ -701,19 +715,19 @@ TEST_F(RingProcessTest, TheBellRingsAfterTheProgramHasClosedIt) {
   client->EnableAll();
   EXPECT_FALSE(client->region().ArmBell(1));
   shared_[0] = 1;
-  tests::ring::Message message{};
+  ring::Message message{};
   ASSERT_TRUE(client->Receive(&message, nullptr));
-  EXPECT_EQ(message.type, tests::ring::MessageType::kFull);
+  EXPECT_EQ(message.type, ring::MessageType::kFull);
   tests::WaitUntil([&] { return shared_[1] != 0; });
   client->Drain();
-  // The helper thread restores the bell when a message wakes it.
+  // The next messages wake the helper thread, which then replaces the closed descriptor.
   client->Flush();
   client->EnableAll();
   client->Drain();
   EXPECT_FALSE(client->region().ArmBell(1));
   shared_[2] = 1;
   ASSERT_TRUE(client->Receive(&message, nullptr));
-  EXPECT_EQ(message.type, tests::ring::MessageType::kFull);
+  EXPECT_EQ(message.type, ring::MessageType::kFull);
   EXPECT_EQ(service.Wait(), kDone);
 }
 
@@ -847,12 +861,12 @@ TEST_F(RingProcessTest, SendsEventsInlineIfMemoryOrDescriptorsCannotBeShared) {
   };
   const Case cases[] = {
       {SYS_memfd_create,
-       "; events are sent inline, because memory cannot be shared: Operation not permitted",
+       "; events go over the socket, because memory cannot be shared: Operation not permitted",
        "the service cannot share memory: Operation not permitted"},
       {SYS_sendmsg,
-       "; events are sent inline, because descriptors cannot be sent: Operation not permitted",
+       "; events go over the socket, because descriptors cannot be sent: Operation not permitted",
        "the service cannot send descriptors: Operation not permitted"},
-      {-1, "; events are sent inline, because the collector received no descriptor",
+      {-1, "; events go over the socket, because the collector received no descriptor",
        "the descriptor of the service did not arrive"},
   };
   const RingCollector collector(path_);
@@ -885,8 +899,8 @@ TEST_F(RingProcessTest, AnInlineConnectionRejectsPatchesOfOtherPlaces) {
     while (shared_[0] == 0) usleep(1000);
     return kDone;
   });
-  // A part of the service page, a chunk that is not complete, a part of the collector page, a
-  // Patch that is cut, and a size beyond the message.
+  // Wrong Patches: of a part of the service page, of an incomplete chunk, of a part of the
+  // collector page, a Patch that is cut, and a Patch with a size beyond the message.
   const ring::Patch patches[] = {{ring::kServiceOffset, 8},
                                  {ring::kControlsOffset, 4},
                                  {ring::kCollectorOffset, 8},
@@ -930,6 +944,8 @@ TEST_F(RingProcessTest, AChildOfAnInlineServiceWithoutForkHandlersSendsNothingWh
   EXPECT_EQ(service.Wait(), kDone);
   client->Drain();
   EXPECT_EQ(client->events.size(), 2u);
+  // Neither the child nor _exit() of the service has sent the message End.
+  EXPECT_FALSE(client->has_end);
 }
 
 TEST_F(RingProcessTest, AnInlineServiceSendsItsLastEventsWhenItExits) {
@@ -948,9 +964,110 @@ TEST_F(RingProcessTest, AnInlineServiceSendsItsLastEventsWhenItExits) {
   EXPECT_EQ(service.Wait(), kDone);
   client->Drain();
   EXPECT_EQ(client->events.size(), 1u);
+  EXPECT_TRUE(client->has_end);
 }
 
-// Writes events of one thread until most of a chunk is used, which stays incomplete.
+TEST_F(RingProcessTest, AnInlineServiceThatGivesUpStatesItsCounts) {
+  SKIP_IF_CHILDREN_MAY_NOT_START_THREADS();
+  setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
+  const RingCollector collector(path_);
+  constexpr std::uint64_t kLateThreads = 300;
+  ServiceProcess service(path_, [&] {
+    const auto* const s = new Service;
+    if (!WaitForEnabled(s->set)) return kWrong;
+    // Writes nothing while EnableAll() still reads.
+    while (shared_[3] == 0) usleep(1000);
+    // Keeps the socket full from now on.
+    while (WriteOne(s->set) == eh::WriteResult::kWritten) {
+    }
+    // The collector does not know the writers of these threads yet.
+    for (std::uint64_t i = 0; i < kLateThreads; ++i) {
+      std::thread([s] { WriteOne(s->set); }).join();
+    }
+    const eh::Provider::Counters counters = s->provider.counters();
+    shared_[0] = counters.written;
+    shared_[1] = counters.failed;
+    exit(kDone);
+  });
+  const auto client = collector.Accept();
+  client->Welcome(/*chunks=*/64);
+  client->EnableAll();
+  shared_[3] = 1;
+  EXPECT_EQ(service.Wait(), kDone);
+  client->Drain();
+  EXPECT_TRUE(client->has_end);
+  std::uint64_t lost = 0;
+  for (const auto& [writer, count] : client->lost) lost += count;
+  EXPECT_GE(shared_[1], kLateThreads);
+  EXPECT_GT(lost, shared_[1]);
+  EXPECT_EQ(client->events.size() + lost, shared_[0] + shared_[1]);
+}
+
+// Writes an event with a text of this length.
+eh::WriteResult WriteText(const eh::EventSet& set, std::size_t length) {
+  eh::DynamicEvent event;
+  event.Reset("Text");
+  event.AddField("text", std::string(length, 'x'));
+  return event.Write(set);
+}
+
+// A message with all that fits into ring::kMaxPayload would be too long for the queue.
+TEST_F(RingProcessTest, AnInlineServiceSendsAllEventsThroughASmallQueue) {
+  setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
+  const RingCollector collector(path_);
+  constexpr std::uint64_t kEvents = 200;
+  ServiceProcess service(path_, [&] {
+    has_small_queues = true;
+    const auto* const s = new Service;
+    if (!WaitForEnabled(s->set)) return kWrong;
+    for (std::uint64_t i = 0; i < kEvents; ++i) {
+      if (WriteText(s->set, i * 39) != eh::WriteResult::kWritten) return kWrong;
+    }
+    exit(kDone);
+  });
+  const auto client = collector.Accept();
+  client->Welcome(/*chunks=*/128);
+  client->EnableAll();
+  WaitUntil([&] {
+    client->Drain();
+    return service.HasEnded();
+  });
+  client->Drain();
+  EXPECT_TRUE(client->has_end);
+  ASSERT_EQ(client->events.size(), kEvents);
+  for (std::uint64_t i = 0; i < kEvents; ++i) EXPECT_EQ(client->events[i].number, i);
+  for (const auto& [writer, lost] : client->lost) EXPECT_EQ(lost, 0u);
+}
+
+// The collector takes nothing. The service cannot make the queue larger for the counts, so it must
+// not send End: the collector then states that the losses are unknown.
+TEST_F(RingProcessTest, AnInlineServiceThatCannotSendItsCountsSendsNoEnd) {
+  setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    has_small_queues = true;
+    const auto* const s = new Service;
+    if (!WaitForEnabled(s->set)) return kWrong;
+    // Writes nothing while EnableAll() still reads.
+    while (shared_[3] == 0) usleep(1000);
+    while (WriteText(s->set, 4000) == eh::WriteResult::kWritten) {
+    }
+    shared_[0] = s->provider.counters().written + s->provider.counters().failed;
+    exit(kDone);
+  });
+  const auto client = collector.Accept();
+  client->Welcome(/*chunks=*/64);
+  client->EnableAll();
+  shared_[3] = 1;
+  EXPECT_EQ(service.Wait(), kDone);
+  client->Drain();
+  EXPECT_FALSE(client->has_end);
+  std::uint64_t lost = 0;
+  for (const auto& [writer, count] : client->lost) lost += count;
+  EXPECT_LT(client->events.size() + lost, shared_[0]);
+}
+
+// Writes events in the calling thread until most of its chunk is used. The chunk stays incomplete.
 bool FillMostOfAChunk(const eh::EventSet& set) {
   eh::DynamicEvent event;
   event.Reset("Filler");
@@ -987,7 +1104,7 @@ TEST_F(RingProcessTest, AnInlineServiceStatesAccountedEventsBeforeItSendsThemAga
     first->Drain();
     return first->events.size() == kEvents;
   });
-  // The service applies the accounted numbers before it answers.
+  // Waits for an answer, so that the service has stored which events this collector has read.
   first->EnableAll();
   first.reset();
   const auto second = collector.Accept();
@@ -1037,7 +1154,7 @@ TEST_F(RingProcessTest, AnInlineServiceSendsANewWriterBeforeItsChunks) {
   first->EnableAll();
   shared_[0] = 1;
   WaitUntil([&] { return shared_[1] != 0; });
-  // Reads the first message that has events, frees its chunk, and ends.
+  // The first collector reads the first message that has events, frees its chunk, and disconnects.
   std::size_t events = 0;
   for (ring::Message message{}; events == 0;) {
     ASSERT_TRUE(first->Receive(&message, nullptr));
@@ -1076,7 +1193,7 @@ TEST_F(RingProcessTest, AnInlineServiceReadsTheLastMessagesOfACollectorThatHasEn
       eh::PollTransport();
       usleep(1000);
     }
-    // Stays unread when the collector closes its socket.
+    // The collector does not read this event before it closes its socket.
     if (WriteOne(s.set, "Last") != eh::WriteResult::kWritten) return kWrong;
     eh::PollTransport();
     shared_[1] = 1;
@@ -1206,7 +1323,7 @@ struct PluginEvent {
 
   bool has_text() const { return number % 8 == 0; }
   std::string text() const { return std::string(number / 8 % 600, thread == 0 ? 'a' : 'b'); }
-  // The bytes after the header, without those of the field definitions.
+  // Returns the name of the event with its NUL, and the payload.
   std::string bytes() const {
     std::string bytes;
     const auto put = [&bytes](const auto& raw) {
@@ -1226,7 +1343,7 @@ struct PluginEvent {
   bool has_activity() const { return has_text() && number / 8 % 2 != 0; }
 };
 
-// Returns the same part of the bytes that arrived.
+// Returns the part of the received bytes that PluginEvent::bytes() has.
 std::string BytesOf(const RingClient::Event& event, const PluginEvent& expected) {
   const std::string_view bytes(reinterpret_cast<const char*>(event.bytes.data()),
                                event.bytes.size());
@@ -1240,7 +1357,8 @@ std::string BytesOf(const RingClient::Event& event, const PluginEvent& expected)
          std::string(bytes.substr(extension + 4 + metadata));
 }
 
-// Writes the events of a thread, each until it is written: it is lost while all chunks are full.
+// Writes the events of a thread. Repeats each event that was lost because all chunks were
+// full.
 bool WritePluginEvents(void* plugin, std::uint32_t thread, std::uint64_t events) {
   const auto texts =
       reinterpret_cast<int (*)(std::uint32_t, std::uint64_t, const char*, std::size_t, int)>(
@@ -1259,8 +1377,9 @@ bool WritePluginEvents(void* plugin, std::uint32_t thread, std::uint64_t events)
   return true;
 }
 
-// Records end at all places of a chunk, and some events are too large to be assembled there. Two
-// threads write, so that a byte after the end of a chunk damages an event of the other thread.
+// Records end at all places of a chunk. The library assembles events in the chunk, except the
+// largest ones. Two threads write, so that a byte after the end of a chunk damages an event of the
+// other thread.
 TEST_F(RingProcessTest, StaticEventsOfAllSizesArriveUnchanged) {
   constexpr std::uint64_t kEvents = 20'000;
   constexpr std::uint32_t kWriters = 2;
