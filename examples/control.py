@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Prints the number of events that each session of nettraced has lost. Asks its control socket
-(docs/reference/control.md), which needs the group tracing or root.
+"""Prints the number of events that each session of nettraced has lost. Calls the method List over nettraced's control
+socket (docs/reference/control.md). By default, root and members of the group tracing may call it.
 
   control.py [SOCKET]
 """

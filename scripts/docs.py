@@ -34,7 +34,7 @@ PLACES = {"README.md": "index.html", INDEX: "contents.html", "CONTRIBUTING.md": 
 LANGUAGES = {".c": "c", ".cc": "cpp", ".h": "cpp", ".py": "python"}
 MANUAL = re.compile(r"\b([a-z][\w.-]*)\(([1-8])\)")
 DESCRIPTION_LENGTH = 160
-# Maximum length of code that is never broken into lines, in characters. The narrowest telephone has room for it.
+# Maximum length, in characters, of code that is never broken into lines. Such code fits on the narrowest phones.
 WHOLE_CODE = 24
 
 
@@ -70,7 +70,7 @@ def place_of(source):
 
 
 def convert(command, source):
-    """Converts a file with a program, and returns its output as the element `main`."""
+    """Converts a file with a program, and returns what the program prints as the content of an element `main`."""
     done = subprocess.run([*command, REPOSITORY / source], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise DocumentError(f"{source}: {command[0]}: {done.stderr.strip()}")
@@ -81,7 +81,7 @@ def convert(command, source):
 
 
 def keep_code_whole(body):
-    """Marks short code in the text, which a browser must not break into lines."""
+    """Marks short code in the text, so that browsers do not break it into lines."""
     for parent in body.iter():
         for code in parent.findall("code") if parent.tag != "pre" else ():
             if "class" not in code.attrib and len("".join(code.itertext())) <= WHOLE_CODE:
@@ -93,7 +93,7 @@ def text_of(element):
 
 
 def anchor_of(heading, taken):
-    """Returns the id that GitHub gives to a heading, so that links work in both places."""
+    """Returns the id that GitHub gives to a heading, so that links work on GitHub and on the site."""
     anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
     number = taken.get(anchor, 0)
     taken[anchor] = number + 1
@@ -101,7 +101,7 @@ def anchor_of(heading, taken):
 
 
 def wrap(root, tag, wrapper):
-    """Puts each element with this name into a `div` with this class."""
+    """Puts each element named `tag` into a `div` of the class `wrapper`."""
     for parent in list(root.iter()):
         for i, child in enumerate(parent):
             if child.tag == tag and parent.get("class") != wrapper:
@@ -209,8 +209,8 @@ def resolve(page, path, pages):
 
 
 def link_pages(page, pages):
-    """Converts the links of the source to links of the site, or to plain text if they do not lead to a page. A link
-    whose text is the path of a document shows the document's title instead."""
+    """Converts the links to files of the repository: to links of the site, or to plain text if the file is not a page.
+    A link whose text is the path of a document shows the document's title instead. Other links stay as they are."""
     for link in page.body.iter("a"):
         target = link.get("href")
         if target is None or "://" in target or target.startswith("mailto:"):
@@ -241,8 +241,8 @@ def find_pictures(page):
 
 
 def split_at_manuals(text, page, pages):
-    """Returns the text before the first manual page that is named in it, and links to all manual pages that it
-    names."""
+    """Returns the text before the first name of a manual page, and a link for each such name, followed by the text up
+    to the next name."""
     before, links, last = None, [], 0
     for found in MANUAL.finditer(text):
         other = pages.get(f"docs/man/{found[1]}.{found[2]}")
@@ -262,7 +262,7 @@ def split_at_manuals(text, page, pages):
 
 
 def link_names(element, page, pages):
-    """Makes links of manual pages that are named in the text, such as nettrace(1), and of paths of examples."""
+    """Turns names of manual pages in the text, such as nettrace(1), and paths of examples into links."""
     if element.tag in ("a", "pre", "h1", "h2", "h3"):
         return
     if element.tag == "code" and element.text and not len(element):
@@ -305,7 +305,8 @@ def read_navigation(index, pages):
 
 
 def add_link(parent, page, other, text):
-    """Adds a list entry with a link. The page itself is marked, and its headings follow below it."""
+    """Adds a list entry with a link from `page` to `other`, and returns the entry. Marks the link if both are the same
+    page."""
     entry = ET.SubElement(parent, "li")
     link = ET.SubElement(entry, "a", {"href": page.link_to(other)})
     link.text = text
@@ -316,7 +317,7 @@ def add_link(parent, page, other, text):
 
 def navigation(page, pages, sections):
     """Returns the site's contents. The section that contains the current page is open, with the page's headings below
-    the page. If no section contains it, all sections are open."""
+    the page. If no section contains the page, all sections are open."""
     nav = ET.Element("nav", {"id": "contents", "aria-label": "Contents"})
     start = ET.SubElement(nav, "ul")
     for other, text in ((pages["README.md"], "Start"), (pages[INDEX], pages[INDEX].title)):

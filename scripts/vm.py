@@ -4,8 +4,9 @@
 The machine's root is the root file system of this machine, under an overlay in memory. Everything that is installed
 here is available, and all changes are discarded afterwards, except in /out, which is --out on the host. The command
 runs as root in the current folder; its stdout, stderr and exit status are passed on. Without a command, an interactive
-shell runs. With --systemd, systemd boots first, with only the journal, the users and files of packages, and tracefs.
-With --root, another folder is the root, such as debootstrap or mmdebstrap make, and the command runs in /.
+shell runs. With --systemd, systemd boots first. It mounts tracefs, and starts only the journal and the services that
+create the users and files of packages. With --root, the root is a folder that debootstrap or mmdebstrap has made, for
+example, and the command runs in /.
 
 examples:
   ./run vm -- uname -a
@@ -183,7 +184,7 @@ def wait_for_status(qemu, control, timeout):
     status = control / "status"
     deadline = time.monotonic() + timeout if timeout else None
     while True:
-        # Checked before the relays run: data that was written before the status is then certainly passed on.
+        # The status is checked before the relays run, so that they pass on all data that was written before the status.
         finished, gone = status.exists(), qemu.poll() is not None
         for relay in relays:
             relay.pump()
@@ -243,7 +244,7 @@ def parse(arguments):
     parser.add_argument("command", nargs="*", metavar="CMD")
     args = parser.parse_args(arguments)
     if not 1 <= args.cpus <= 8:
-        parser.error("--cpus: 1 to 8 (CONFIG_NR_CPUS)")
+        parser.error("--cpus: the number must be 1 to 8 (CONFIG_NR_CPUS of the VM's kernel)")
     if args.icount:
         args.cpus = 1
     args.out = args.out.absolute()

@@ -39,7 +39,7 @@ def handler_of(output):
             body = self.rfile.read(size)
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
-            # The sender treats records as stored when it receives the answer, so they are written first.
+            # Writes the records before the answer: the sender treats records as stored when it receives the answer.
             with lock, open(output, "a", encoding="utf-8") as file:
                 for record in records_of(json.loads(body)):
                     file.write(json.dumps(record) + "\n")
@@ -60,8 +60,8 @@ def handler_of(output):
 
 def main():
     parser = argparse.ArgumentParser(description="Writes the log records that it receives to a file, one a line.")
-    parser.add_argument("--port-file", required=True, metavar="FILE", help="file that gets the port")
-    parser.add_argument("--output", required=True, metavar="FILE", help="file that the records are appended to")
+    parser.add_argument("--port-file", required=True, metavar="FILE", help="file to write the port to")
+    parser.add_argument("--output", required=True, metavar="FILE", help="file to append the records to")
     args = parser.parse_args()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler_of(args.output))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -4,8 +4,8 @@
   examples/fleet/service.py front --port-file front.port --next stock.port
   examples/fleet/service.py --ask front.port --requests 20
 
-Each request is an activity. The header `activity` passes its id to the next host, where the activity of the request gets
-it as its related activity. Needs the package python3-eventheader.
+Each host handles a request as an activity, and passes the id of the activity to the next host in the HTTP header
+`activity`. The activity of the next host has this id as its related activity. Needs the package python3-eventheader.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def ask(port_file, path, activity):
 
 
 def handler_of(name, next_file):
-    """Returns the class of the server's handlers, with the events of the service `name`."""
+    """Returns the class of the server's handlers, which write the events of provider FleetShop_<name>."""
     import eventheader
 
     provider = eventheader.Provider(f"FleetShop_{name}")
@@ -66,7 +66,7 @@ def handler_of(name, next_file):
 def serve(name, port_file, next_file):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler_of(name, next_file))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    # Another process sees the file only when it has the port.
+    # Renaming makes the file appear only after it contains the port.
     partial = f"{port_file}.partial"
     pathlib.Path(partial).write_text(str(server.server_port), encoding="utf-8")
     os.rename(partial, port_file)
@@ -76,9 +76,9 @@ def serve(name, port_file, next_file):
 def main():
     parser = argparse.ArgumentParser(description="A service of the example fleet, or its client with --ask.")
     parser.add_argument("name", nargs="?", help="name of the host, a part of the provider's name")
-    parser.add_argument("--port-file", metavar="FILE", help="file that gets the port of the service")
+    parser.add_argument("--port-file", metavar="FILE", help="file to write the port of the service to")
     parser.add_argument("--next", metavar="FILE", help="file with the port of the service to call")
-    parser.add_argument("--ask", metavar="FILE", help="send requests to the service with this port")
+    parser.add_argument("--ask", metavar="FILE", help="send requests to the service with the port in FILE")
     parser.add_argument("--requests", type=int, default=20, metavar="N", help="number of requests (20)")
     args = parser.parse_args()
     if args.ask:

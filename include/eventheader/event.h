@@ -12,9 +12,9 @@
 // While none of the provider's tracepoints is enabled, Write() is a load, a test and a branch. With
 // user_events, an enabled event is assembled on the stack and written with one system call. With
 // rings in user space, most events are assembled in a ring without a system call. Write() never
-// allocates, waits for a lock, throws or changes errno. The only exception is that the first event
-// of a forked child may start the helper thread of rings. Write() may be called from any thread and
-// signal handler.
+// allocates, waits for a lock, throws or changes errno, with one exception: the first event of a
+// forked child may start the helper thread of rings in user space. Write() may be called from any
+// thread and signal handler.
 #ifndef EVENTHEADER_EVENT_H_
 #define EVENTHEADER_EVENT_H_
 
@@ -97,8 +97,8 @@ struct Described {
                 "the event's names alone exceed the maximum event size, 8184 bytes");
   static_assert(
       kHeadSize + kTotals.minimum <= kMaxEventSize,
-      "the event can never be written: its fixed-size fields exceed the maximum event size, "
-      "8184 bytes");
+      "the event can never be written: its names and fixed-size fields together exceed the "
+      "maximum event size, 8184 bytes");
   static_assert(kTotals.fields <= kMaxFields,
                 "an event has at most 1024 fields, including the members of structs");
   static_assert(kTotals.nesting <= kMaxStructNesting, "structs are nested at most 8 deep");

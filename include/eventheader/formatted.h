@@ -55,8 +55,9 @@ template <typename T = std::string_view>
 using Latin1 = Formatted<T, Format::kString8>;
 
 // Text that is written with a NUL at the end instead of a length at the beginning, for readers that
-// need the NUL. The text ends at its first NUL, which is searched only when an enabled event is
-// written. Constructible from any string, which must outlive the object; a null pointer becomes "".
+// need the NUL. The text ends at its first NUL. The search for the NUL runs only when an enabled
+// event is written. Constructible from any string, which must outlive the object; a null pointer
+// becomes "".
 template <typename Char = char>
 struct NulTerminated {
   using View = std::basic_string_view<Char>;
@@ -96,7 +97,7 @@ struct NulTerminated {
 // Constructible from every 8-bit string, which must outlive the object; a null pointer becomes "".
 template <std::size_t kBytes>
 struct Truncate {
-  static_assert(kBytes != 0, "a text is truncated to at least 1 byte");
+  static_assert(kBytes != 0, "Truncate must keep at least 1 byte of a text");
 
   constexpr Truncate() = default;
   template <typename T,
@@ -114,12 +115,12 @@ struct Truncate {
   constexpr std::string_view Limited() const noexcept {
     if (text.size() <= kBytes) return text;
     // A UTF-8 character has at most 3 bytes after its first byte, so the cut is at most 3 bytes
-    // before the limit. Text that is not UTF-8 is cut at the limit.
+    // before the limit. If no character begins there, the text is cut at the limit.
     std::size_t size = kBytes;
     while (size != 0 && size + 3 > kBytes && IsContinuation(text[size])) --size;
     return text.substr(0, IsContinuation(text[size]) ? kBytes : size);
   }
-  // NOLINTNEXTLINE(google-explicit-constructor): an argument of a field of type std::string_view
+  // NOLINTNEXTLINE(google-explicit-constructor): callers pass it as a std::string_view
   constexpr operator std::string_view() const noexcept { return Limited(); }
 
   std::string_view text;

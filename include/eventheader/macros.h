@@ -8,9 +8,9 @@
 //                       EVENTHEADER_FIELD("status", CostlyToMake()));
 //
 // While none of the provider's tracepoints is enabled, the macro is a load, a test and a branch.
-// Names, level and keyword are constants, and the metadata is built at compile time. The bytes, and
-// the rules for threads, signals, errno and exceptions, are those of static events (event.h). C has
-// the same macros (macros_c.h).
+// Names, level and keyword are constants, and the metadata is built at compile time. The events
+// have the same bytes as static events (event.h), and the same rules for threads, signals, errno
+// and exceptions. C has the same macros (macros_c.h).
 //
 // Up to 98 parts may follow the keyword. Most parts are fields:
 //
@@ -23,7 +23,7 @@
 // - EVENTHEADER_STRING("name", pointer, size)
 //   text of `size` characters
 // - EVENTHEADER_ZSTRING("name", text)
-//   text that is NUL-terminated, in the event as well
+//   NUL-terminated text; the event contains the NUL too
 // - EVENTHEADER_BINARY("name", pointer, size)
 //   bytes
 // - EVENTHEADER_ARRAY("name", pointer, count)
@@ -39,8 +39,8 @@
 //
 // STRING, ZSTRING, BINARY, ARRAY and CONSTANT_ARRAY also exist with the suffix _AS and a format as
 // last argument. Values have the types of a Field (field.h), or are structs described by
-// EVENTHEADER_DESCRIBE_STRUCT. `bytes` is a pointer, an array, or an object of that size, such as
-// an in6_addr.
+// EVENTHEADER_DESCRIBE_STRUCT. `bytes` is a pointer, or an array or object of 16 or 4 bytes, such
+// as an in6_addr.
 //
 // The other parts may stand anywhere among the fields, each at most once:
 //
@@ -430,8 +430,8 @@ struct DescribedParts<Set, kParts, std::index_sequence<kIndex...>, T...> {
                 "the event's names alone exceed the maximum event size, 8184 bytes");
   static_assert(
       kHeadSize + kTotals.minimum <= kMaxEventSize,
-      "the event can never be written: its fixed-size fields exceed the maximum event size, "
-      "8184 bytes");
+      "the event can never be written: its names and fixed-size fields together exceed the "
+      "maximum event size, 8184 bytes");
   static_assert(kTotals.fields <= kMaxFields,
                 "an event has at most 1024 fields, including the members of structs");
   static_assert(kTotals.nesting <= kMaxStructNesting, "structs are nested at most 8 deep");

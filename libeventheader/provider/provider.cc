@@ -44,7 +44,7 @@ namespace {
   const auto padded = static_cast<std::ptrdiff_t>(event.head_padded);
   const std::byte* from = reinterpret_cast<const std::byte*>(&event + 1) + padded;
   // Hides the origin of `from` from compilers, so that they use `at`, which counts up to zero, as
-  // the index. This saves one instruction per round.
+  // the index. This saves one instruction per iteration.
   asm("" : "+r"(from));
   std::byte* const to = out + padded;
   std::ptrdiff_t at = -padded;
@@ -318,7 +318,8 @@ WriteResult EventSet::Failed(int error) const noexcept {
   // The tracepoint was disabled after the caller checked enabled(). This does not count as a
   // failure.
   if (error == EBADF && !enabled()) return WriteResult::kDisabled;
-  // The set was enabled only so that an event starts the transport of a forked child.
+  // The set was enabled only so that the first event of a forked child starts the child's helper
+  // thread (RingTransport). The event itself was not written.
   if (error == ECANCELED) return WriteResult::kDisabled;
   provider_->CountFailed(error);
   return WriteResult::kFailed;
@@ -344,18 +345,21 @@ const char* RegistrationErrorText(int error) noexcept {
       return "the thread for rings in user space could not be created: raise the limit of "
              "processes or of memory, or set EVENTHEADER_THREAD=0 and call eh::PollTransport()";
     case ENOMEM:
-      return "no memory: raise the limit of the process or of its cgroup";
+      return "no memory: raise the memory limit of the process or of its cgroup";
     case EACCES:
     case EPERM:
       return "no permission to write to user_events_data: run as root, or as a member of the group "
              "user_events, to which /usr/lib/tmpfiles.d/user_events.conf gives write access";
     case EADDRINUSE:
       return "a tracepoint with this name has other fields, or the provider registers the name "
-             "twice: stop the program that user_events_status shows for it, or rename the provider";
+             "twice: delete the tracepoint with 'eventheader unregister NAME', which prints its "
+             "users "
+             "if it is in use, or rename the provider";
     case EMFILE:
       static_assert(internal::ring::kMaxSets == 4096);
-      return "no more events or file descriptors are available: raise kernel.user_events_max or "
-             "the limit of open files, or use at most 4096 tracepoints with rings in user space";
+      return "no more tracepoints or file descriptors are available: raise kernel.user_events_max "
+             "or the limit of open files, or use at most 4096 tracepoints with rings in user "
+             "space";
     case ENOSPC:
       return "a provider object holds at most 64 sets of level and keyword: use fewer sets, or a "
              "second provider object";

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint32_t kDefaultChunks = 1024;
 // Maximum number of regions that stay mapped after the program has closed their descriptors. If the
-// program closes more, no new region is created.
+// program then closes the descriptor of another region, no new region is created.
 constexpr int kMaxAbandonedRegions = 8;
 // Maximum number of events of a forked child that may fail to start its helper thread, for example
 // because a signal handler writes them. After that, the child's events are disabled.
@@ -50,14 +50,15 @@ const char* RefusalText(std::uint64_t reason) noexcept {
     case ring::RefuseReason::kNoCommonVersion:
       return "it supports another version of rings; update it or this program";
     case ring::RefuseReason::kTooManyClients:
-      return "its limit of services, or of their memory, is reached; raise it ([daemon.rings] of "
-             "nettraced), or stop some services";
+      return "its limit of services or of their memory is reached, or it lacks memory; raise the "
+             "limit ([daemon.rings] of nettraced), or stop some services";
     case ring::RefuseReason::kTooLarge:
-      return "the memory is larger than it allows; set a smaller EVENTHEADER_RING_SIZE";
+      return "the memory of the rings is larger than it allows; set a smaller "
+             "EVENTHEADER_RING_SIZE";
     case ring::RefuseReason::kBadRegion:
-      return "it cannot use the memory; update it or this program";
+      return "it cannot use the memory of the rings; update it or this program";
     case ring::RefuseReason::kNoDescriptor:
-      return "no descriptor arrived; set EVENTHEADER_TRANSPORT=ring-inline";
+      return "it received no descriptor of the memory; set EVENTHEADER_TRANSPORT=ring-inline";
   }
   return "the reason is unknown; update this program";
 }
@@ -68,13 +69,13 @@ const char* InlineText(ring::InlineReason reason) noexcept {
     case ring::InlineReason::kNone:
       return "";
     case ring::InlineReason::kChosen:
-      return "; events are sent inline, because EVENTHEADER_TRANSPORT is ring-inline";
+      return "; events go over the socket, because EVENTHEADER_TRANSPORT is ring-inline";
     case ring::InlineReason::kNoMemory:
-      return "; events are sent inline, because memory cannot be shared";
+      return "; events go over the socket, because memory cannot be shared";
     case ring::InlineReason::kNotSent:
-      return "; events are sent inline, because descriptors cannot be sent";
+      return "; events go over the socket, because descriptors cannot be sent";
     case ring::InlineReason::kNotReceived:
-      return "; events are sent inline, because the collector received no descriptor";
+      return "; events go over the socket, because the collector received no descriptor";
   }
   return "";
 }
@@ -207,8 +208,8 @@ TransportState RingTransport::Describe(std::span<char> text) noexcept {
     if (!text.empty()) std::snprintf(text.data(), text.size(), format, values...);
   };
   if (region_error_ != 0) {
-    put("ring: no memory can be shared: %s; raise the process's limits of memory, file size and "
-        "open files, and do not close descriptors of the library",
+    put("ring: memory for the rings cannot be created: %s; raise the process's limits of memory "
+        "and open files, and do not close descriptors of the library",
         strerror_r(region_error_, reason, sizeof(reason)));
     return TransportState::kRingFailed;
   }
@@ -278,8 +279,8 @@ void RingTransport::Close() noexcept {
   {
     const std::lock_guard lock(mutex_);
     stops_ = true;
-    // If the program has closed this descriptor, the helper thread has noticed it and made a new
-    // pipe.
+    // Wakes the helper thread. If the program has closed this descriptor, that has already woken
+    // the thread.
     if (wake_write_.IsOurs()) static_cast<void>(!write(wake_write_.fd(), "", 1));
   }
   if (has_thread_) pthread_join(thread_, nullptr);
@@ -318,7 +319,7 @@ int RingTransport::PrepareRegion() noexcept {
 int RingTransport::CreateRegion() noexcept {
   if (link_.inline_reason() == ring::InlineReason::kNone) {
     const int error = ring_memory.Create(chunks_);
-    // The other errors mean that a limit of the process is reached, which may change.
+    // Errors other than these mean that a limit of the process is reached, which may change.
     if (error != EPERM && error != EACCES && error != ENOSYS && error != EINVAL && error != EFBIG) {
       return error;
     }
@@ -329,8 +330,8 @@ int RingTransport::CreateRegion() noexcept {
 
 void RingTransport::Greeted() noexcept {
   awaits_words_ = true;
-  // A collector that has refused a region will probably refuse again. So no memory is allocated and
-  // no set is enabled before it accepts the region.
+  // A collector that has refused a region will probably refuse again. Therefore, no memory is
+  // allocated and no set is enabled before the collector accepts the region.
   if (link_.refused() != 0) return;
   ring_memory.Grow(std::min(ring::kFirstChunks, ring_memory.chunk_count()));
   SetAll(true);
@@ -477,9 +478,9 @@ int RingTransport::StepLocked() noexcept {
 [[gnu::cold, gnu::noinline]] int RingTransport::WriteUnconnected() noexcept {
   if (!is_armed_.load(std::memory_order_relaxed)) return EBADF;
   const ErrnoKeeper keeper;
-  // Starting a thread allocates memory, which a signal handler must not do. So no thread is started
-  // on an alternate signal stack, or if more signals are blocked than at the fork: a handler
-  // usually blocks more.
+  // Starting a thread allocates memory, which a signal handler must not do. Two conditions show
+  // that this code may run in a handler: it runs on an alternate signal stack, or more signals are
+  // blocked than at the fork.
   sigset_t now;
   stack_t stack{};
   if (!mutex_.try_lock()) return ECANCELED;

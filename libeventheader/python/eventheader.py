@@ -1,4 +1,4 @@
-"""Typed events of Python programs in the tracepoints of the kernel, by the C API of libeventheader.
+"""Writes typed events of Python programs through the C API of libeventheader.
 
     import eventheader
 
@@ -11,8 +11,8 @@ An event is written only while a collector records its tracepoint. Provider(), e
 ValueError if an argument is not valid. A call that writes an event never raises an exception: it returns whether the
 event was written, and Provider.counters has the numbers of events that were refused or failed.
 
-All functions are thread-safe, and work in the children of os.fork(). They must not be called in the handler of a signal
-that was installed by C code; handlers of the module `signal` may call them.
+All functions are thread-safe, and work in the children of os.fork(). They must not be called in a signal handler that C
+code has installed; handlers of the module `signal` may call them.
 """
 
 import contextvars
@@ -128,7 +128,7 @@ def poll_transport():
 
 _INT, _UNSIGNED, _FLOAT, _BOOL = b"\x85\x02", b"\x05", b"\x85\x08", b"\x82\x07"
 _TEXT, _BYTES, _UUID, _IP4, _IP6, _TIME = b"\x0a", b"\x0d", b"\x86\x0f", b"\x84\x11", b"\x86\x11", b"\x85\x06"
-_ARRAY = 0x40  # in the first byte of a type: a count of values and the values
+_ARRAY = 0x40  # flag in the first byte of a type: the payload is a count of values, then the values
 _pack_signed, _pack_unsigned = struct.Struct("=q").pack, struct.Struct("=Q").pack
 _pack_float, _pack_count = struct.Struct("=d").pack, struct.Struct("=H").pack
 
@@ -177,7 +177,8 @@ def _put_int(value, parts):
         parts.append(_pack_unsigned(value))
         return _UNSIGNED
     except struct.error:
-        # Over 64 bits. The decimal text of a huge number would take too long, and Python refuses it.
+        # A number of more than 64 bits becomes text. Above 1,024 bits, the text is hexadecimal, because decimal text
+        # would take too long, and Python refuses more than 4,300 decimal digits.
         return _put_text(str(int(value)) if value.bit_length() <= 1024 else hex(value), parts)
 
 
@@ -211,7 +212,7 @@ def _put_ip6(value, parts):
 
 
 def _put_time(value, parts):
-    """Adds a datetime in whole seconds; one without a time zone is local time."""
+    """Adds a datetime in whole seconds. A datetime without a time zone is local time."""
     try:
         seconds = value.timestamp() // 1
     except (OverflowError, ValueError, OSError):
@@ -247,7 +248,7 @@ def _put_list(values, parts):
     own, types = [_pack_count(len(values))], set()
     for value in values:
         put = _put_for(type(value))
-        # Lists in lists and None have no place in an array, except as text.
+        # An array cannot contain lists or None, so these values make it an array of text.
         types.add(None if put is _put_list else put(value, own))
     if types <= {_INT, _FLOAT} and len(types) == 2:
         own[1:] = [_pack_float(value) for value in values]
@@ -262,8 +263,7 @@ def _put_list(values, parts):
     return bytes([kind[0] | _ARRAY]) + kind[1:]
 
 
-# By module and name, so that this module does not import the others. A class of these modules that a program uses is
-# already imported.
+# The keys are the module and name of a class, so that this module does not have to import uuid, ipaddress and datetime.
 _PUT_BY_NAME = {
     ("builtins", "bool"): _put_bool, ("builtins", "int"): _put_int, ("builtins", "float"): _put_float,
     ("builtins", "str"): _put_text, ("builtins", "bytes"): _put_bytes, ("builtins", "bytearray"): _put_bytes,
@@ -327,12 +327,12 @@ class _Writer:
     """Writes the events of one name to one set."""
 
     def __init__(self, event_set, name, opcode, prepared):
-        """`prepared` is the cache of the prepared events of this writer or of several."""
+        """`prepared` is the cache of prepared events, which several writers may share."""
         self._set, self._name, self._opcode = event_set, name, opcode
         self._prepared = prepared
 
     def encode(self, fields):
-        """Returns the prepared event and the payload of a dict of fields. Raises _TooBig, or what a value raises."""
+        """Returns the prepared event and the payload of a dict of fields. Raises _TooBig, or an error of a value."""
         parts, types = [], []
         for value in fields.values():
             put = _put_by_type.get(type(value)) or _put_for(type(value))
@@ -363,8 +363,8 @@ class _Writer:
         context = activities[0]._for_opcode(self._opcode) if activities else None
         return _write(self._set.handle, prepared.pointer, context, data, len(data))
 
-    # The library counts the events that it refuses. It refuses the first event because it has no name, and the second
-    # because of its size. It does not read the data of either.
+    # The library counts the events that it refuses. It refuses `_nameless` because this event has no name, and
+    # `_too_big` because of its size. It does not read the data of these events.
     def refuse(self):
         return _write(self._set.handle, _nameless, None, None, 0)
 
@@ -378,7 +378,7 @@ _nameless, _too_big = ctypes.byref(_nameless_event), ctypes.byref(_too_big_event
 
 # Activities.
 
-# The entered activities of a context: () or a pair of the latest activity and those before it.
+# The activities that a context has entered, as a linked list: (), or a pair of the latest activity and the older list.
 _activities = contextvars.ContextVar("eventheader_activities", default=())
 
 
@@ -419,7 +419,7 @@ class Activity:
 
     def __exit__(self, *_error):
         activities = _activities.get()
-        # A block that was entered in another context, as in a generator, changes nothing here.
+        # If the block was entered in another context, as in a generator, the list of this context does not change.
         if activities and activities[0] is self:
             _activities.set(activities[1])
 
@@ -438,7 +438,7 @@ os.register_at_fork(after_in_child=_refresh_all)
 
 
 def _check_number(what, value, low, high):
-    """Returns the value as an int. Raises TypeError or ValueError if it is none in this range."""
+    """Returns the value as an int. Raises TypeError if it is not an integer, and ValueError if it is out of range."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -470,7 +470,7 @@ class Provider:
         self._handle = _provider_create(name.encode(), group.encode())
         if not self._handle:
             raise MemoryError
-        # At exit, the process unregisters its tracepoints by itself, while other threads may still write events.
+        # Not called at exit: other threads may still write events then, and the tracepoints end with the process.
         weakref.finalize(self, _destroy, self._handle, self._sets).atexit = False
         _providers.add(self)
 
@@ -481,7 +481,7 @@ class Provider:
 
     def _set(self, level, keyword):
         """Returns the set of a level and keyword. Raises ValueError if its tracepoint has no valid name, or if the
-        provider has too many."""
+        provider has too many sets."""
         with self._lock:
             event_set = self._sets.get((level, keyword))
             if event_set is None:
@@ -584,7 +584,7 @@ def _cut(text, limit):
 
 
 def _cut_start(text, limit):
-    """Like _cut, but keeps the end."""
+    """Returns at most the last `limit` bytes of a text, without a part of a character."""
     data = _utf8(text[-limit:])
     return text[-limit:] if len(data) <= limit else data[-limit:].decode(errors="ignore")
 
@@ -601,7 +601,7 @@ class Handler(logging.Handler):
         keyword = _check_number("keyword", keyword, 0, 2**64 - 1)
         self._sets = {each: self.provider._set(each, keyword) for each in Level}
         self._writers, self._prepared = {}, {}
-        # For records without the name of a logger, and for records that cannot be written.
+        # Writers of events named Log: for records without the name of a logger, and to count records as refused.
         self._others = {each: _Writer(event_set, b"Log", Opcode.INFO, self._prepared) for each, event_set in self._sets.items()}
         self._by_logger = name_events_by_logger
 
@@ -635,7 +635,7 @@ class Handler(logging.Handler):
             if not fits:
                 prepared, data = writer.encode({**fields, "extra_dropped": len(extra)})
             writer.put(prepared, data)
-        except Exception:  # the record is none of the module logging, or no memory
+        except Exception:  # the record is not a logging.LogRecord, or memory is exhausted
             writer.refuse()
 
     def wanted_level(self):
@@ -649,8 +649,8 @@ class Handler(logging.Handler):
         return logging.CRITICAL + 1
 
     def update_level(self, logger, others=logging.WARNING):
-        """Sets the level of a logger to the lower of `others`, which the other handlers need, and wanted_level(). The
-        logger then makes no records that nothing needs. Call it, for example, once a second."""
+        """Sets the level of a logger to the lower of wanted_level() and `others`, the level that other handlers need.
+        The logger then makes only records that a handler or a collector needs. Call it, for example, once a second."""
         level = min(others, self.wanted_level())
         if logger.level != level:
             logger.setLevel(level)
@@ -668,7 +668,7 @@ class Handler(logging.Handler):
         return writer
 
     def _fields(self, record):
-        """Returns the fields that do not depend on the program. They fit in an event."""
+        """Returns the fields of a record, without those of `extra`. They always fit in an event."""
         try:
             message, error = record.getMessage(), None
         except Exception as raised:  # the arguments do not match the format

@@ -450,7 +450,8 @@ void Verifier::CheckRemoveThreadBlock() {
   while (!reader.empty()) {
     const std::uint64_t offset = OffsetOf(reader);
     const ThreadSequence entry = internal::ParseThreadSequence(&reader, false);
-    if (!reader.ok()) return Report(RuleId::kThreadRow, offset, "an entry does not fit its block");
+    if (!reader.ok())
+      return Report(RuleId::kThreadRow, offset, "a RemoveThread row does not fit its block");
     if (ToNumber(entry.thread) < traceevent::kMinRemovableThreadIndex) {
       Report(RuleId::kRemoveThreadIndex, offset,
              absl::StrCat("thread index ", ToNumber(entry.thread),
@@ -460,7 +461,8 @@ void Verifier::CheckRemoveThreadBlock() {
     const auto thread = threads_.find(entry.thread);
     if (thread == threads_.end()) {
       Report(RuleId::kThreadRemoved, offset,
-             absl::StrCat("thread index ", ToNumber(entry.thread), " is removed but not defined"));
+             absl::StrCat("thread index ", ToNumber(entry.thread),
+                          " is removed, but was never defined, or was already removed or flushed"));
       continue;
     }
     if (internal::IsStepBack(thread->second.last_sequence, entry.sequence)) {
@@ -482,7 +484,8 @@ void Verifier::CheckLabelListBlock() {
   if (!reader.ok()) {
     return Report(RuleId::kLabelRow, block_.offset, "the block's header is cut short");
   }
-  if (first == 0) Report(RuleId::kLabelFirstIndex, block_.offset, "the first index is 0");
+  if (first == 0)
+    Report(RuleId::kLabelFirstIndex, block_.offset, "the label list block's first index is 0");
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t offset = OffsetOf(reader);
     Labels list;
@@ -492,7 +495,8 @@ void Verifier::CheckLabelListBlock() {
     ExpectUtf8(offset, {}, list.strings);
     for (const auto& [key, value] : list.integers) ExpectUtf8(offset, {key});
     const LabelListId id{first + i};
-    if (ToNumber(id) < first) return Report(RuleId::kLabelRow, offset, "an index is over 2^32 - 1");
+    if (ToNumber(id) < first)
+      return Report(RuleId::kLabelRow, offset, "a label list's index is over 2^32 - 1");
     const std::size_t cost = internal::LabelListCost(list, SizeSince(offset, reader));
     interval_bytes_ += cost;
     if (!Charge(cost)) return;

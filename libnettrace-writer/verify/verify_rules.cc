@@ -21,12 +21,14 @@ constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
     {"trace-once", kError, "TraceBlock", "there is one Trace block"},
     {"trace-fields", kError, "TraceBlock",
      "the Trace block is complete, with a date, a tick frequency and a pointer size of 4 or 8"},
-    {"table-size", kError, "Blocks", "the tables fit in memory"},
+    {"table-size", kError, "Blocks",
+     "metadata, threads, label lists and stacks fit in the memory limit of the verifier"},
     {"string-utf8", kError, "primitive types", "strings are UTF-8"},
     {"block-end", kError, "Blocks", "a block ends with its last row"},
     {"metadata-row", kError, "MetadataBlock",
      "a metadata row is complete and has only known parts"},
-    {"metadata-redefined", kError, "MetadataBlock", "a metadata id is defined once until a flush"},
+    {"metadata-redefined", kError, "MetadataBlock",
+     "a metadata id is defined again only after a flush of metadata"},
     {"location-element", kError, "MetadataBlock", "RelLoc and DataLoc have a fixed-size element"},
     {"thread-row", kError, "ThreadBlock", "a thread row is complete and has only known parts"},
     {"thread-redefined", kError, "ThreadBlock",
@@ -79,9 +81,8 @@ constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
     {"event-name-unique", kHazard, kTraceEvent,
      "rows of Universal.Events with one name have one EventId"},
     {"known-events", kHazard, kTraceEvent,
-     "events of Universal.System and Universal.Events that TraceLog knows have the names and "
-     "fields "
-     "that it expects"},
+     "events of Universal.System and Universal.Events that TraceEvent knows have the names and "
+     "fields that TraceEvent expects"},
     {"type-misread", kHazard, kTraceEvent, "no field is a Decimal or a DateTime"},
     {"array-of-arrays", kHazard, kTraceEvent,
      "no array has arrays as elements, except an Array or FixedLengthArray of text"},
@@ -107,9 +108,9 @@ constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
     {"thread-index-reused", kHazard, kTraceEvent,
      "the index of a removed thread is defined again only after a flush of threads"},
     {"reader-limits", kHazard, kLibrary,
-     "types are nested 32 deep at most; a payload has 1048576 values at most; at most as many of "
-     "them have no bytes as the payload has bytes, plus 64; its locations refer to at most four "
-     "times the payload's size, plus 4096 bytes"},
+     "types are nested 32 deep at most; a payload has 1048576 values at most; the number of its "
+     "values without bytes is at most its size in bytes plus 64; its locations refer to at most 4 "
+     "times its size plus 4096 bytes"},
 }};
 
 }  // namespace

@@ -14,7 +14,7 @@ KEYS = {"bench", "case", "unit", "value", "floor", "ratio"}
 
 
 class BenchmarkError(Exception):
-    """A benchmark that failed or gave no results; the message names it."""
+    """A benchmark failed or gave no results; the message gives the reason, without the name of the benchmark."""
 
 
 def find(build, name=None):
@@ -23,8 +23,8 @@ def find(build, name=None):
 
 
 def named(name, benchmarks):
-    """Returns the benchmarks that a name selects: the one with exactly this name, else all whose name begins with its
-    words. Without a name, returns all.
+    """Returns the benchmarks that a name selects: the benchmark with exactly this name, else all benchmarks whose names
+    begin with its words. Without a name, returns all benchmarks.
 
     Benchmarks in the suite "long", which take an hour, are selected only by their whole name.
     """

@@ -112,7 +112,7 @@ def _prose(prefix):
 
 
 def _compiled_files(prefix):
-    """Finds ELF files that the check of the source package refuses, because it takes them for programs without source."""
+    """Finds ELF files that lintian refuses in the source package, because it takes them for programs without source."""
     text = (REPOSITORY / OVERRIDES).read_text()
     allowed = re.findall(r"^source-is-missing \[(.*)\]$", text, re.MULTILINE)
     refused = [name for name in _tracked() if not any(fnmatch.fnmatch(name, pattern) for pattern in allowed)
@@ -141,8 +141,8 @@ def _alone(prefix, commands):
 
 
 def _tidy(prefix, commands):
-    # The compile_commands.json of this folder has each source once. With that of the build, clang-tidy would read a source
-    # once for every program that it is compiled into.
+    # The compile_commands.json of this folder has each source once. That of Meson has a source once for every program
+    # that it is compiled into, and clang-tidy would read it as often.
     folder = configuration.LINT.folder / "tidy"
     shutil.rmtree(folder, ignore_errors=True)
     # clang-tidy uses the settings in the nearest folder above a file. A group is in the same folder below `folder` as its
@@ -180,11 +180,11 @@ def _settings():
 
 def _groups(sources, commands, folder):
     """Returns the sources in groups of the same program or library, folder and language. For a group of several
-    sources, writes a file that includes them. Sources of different folders are not in one group, because their names
-    clash more often."""
+    sources, writes a file that includes them. Sources of different folders are not in one group, because names that
+    they define clash more often."""
     by_program = {}
     for source in sources:
-        # Meson has a folder for the objects of each program.
+        # Meson has a folder for the objects of each program, so the folder of the object identifies the program.
         words = shlex.split(commands[source]["command"])
         program = os.path.dirname(words[words.index("-o") + 1])
         by_program.setdefault((program, os.path.dirname(source), pathlib.Path(source).suffix), []).append(source)
@@ -232,7 +232,7 @@ def _differing(base, code):
 
 def _touched():
     """Returns the sources and headers in which recent commits or the work tree have changed more than comments, and the
-    sources that include such a header. Returns all files if no commit is older."""
+    sources that include such a header. Returns all files if all commits are recent (RECENT_HOURS)."""
     base = _base()
     if not base:
         return set(_tracked())
@@ -243,7 +243,7 @@ def _touched():
 
 def _changed():
     """Returns the sources whose code recent commits or the work tree have changed, and for a changed header one source
-    that includes it. Returns all files if no commit is older."""
+    that includes it. Returns all files if all commits are recent (RECENT_HOURS)."""
     base = _base()
     if not base:
         return set(_tracked())
@@ -283,7 +283,7 @@ def _includes():
 
 def _readers_of(headers, chosen):
     """Returns a source for each header, through which clang-tidy reads the header: the source of the same name, else one
-    of `chosen` that includes it, else any other source that does. A header that no source includes directly has none."""
+    of `chosen` that includes it, else any other source that does. Leaves out headers that no source includes directly."""
     includes = _includes()
     readers = set()
     for header in sorted(headers):
@@ -299,8 +299,8 @@ def _without_comments(source):
 
 
 def _code(source, namespaces):
-    """Returns the code of a source without comments, contents of strings, names of tests, includes and the project's
-    namespaces, and its NOLINT comments."""
+    """Returns the code of a source, without comments (except NOLINT), contents of strings, names of tests, includes and
+    the project's namespaces."""
     code = TOKENS.sub(lambda token: b" " if token[0].startswith((b"//", b"/*")) else b'""' if token["text"] else token[0],
                       GUARDS.sub(rb"\1 H_", INCLUDES.sub(b"", source)))
     code = b" ".join(LAST_BRACES.sub(b"", NAMESPACES.sub(b"", code)).split())
@@ -326,8 +326,8 @@ def _compile_commands():
 
 
 def _tidy_group(prefix, group, commands, folder):
-    """Returns a case for each source of the group. If clang-tidy finds anything in a group, it reads each of its sources
-    by itself, because names of one source may disturb another."""
+    """Returns a case for each source of the group. If clang-tidy finds anything in the group, it reads each source by
+    itself, because names of one source may cause findings in another."""
     if len(group.sources) > 1 and _run_tidy(group.entry, folder, without=NOT_FOR_GROUPS) is None:
         return [case.passed(f"{prefix}/clang-tidy {source}") for source in group.sources]
     return [_tidy_source(prefix, source, commands[source], folder) for source in group.sources]
@@ -353,7 +353,7 @@ def _run_tidy(entry, folder, without=""):
             clean.parent.mkdir(parents=True, exist_ok=True)
             clean.touch()
         return None
-    # The number of warnings in system headers is useless, so it is removed.
+    # Removes the line with the number of warnings, because that includes warnings in system headers, which are not shown.
     return re.sub(r"^\d+ warnings? generated\.\n", "", done.stdout, flags=re.MULTILINE)
 
 

@@ -52,8 +52,8 @@ def run_in_vm(build, suite, tests, prefix, one_boot=False):
 
 
 def vm_options(*tests):
-    """Returns the options of vm.py that tests ask for by the further suites that they are registered in. Several tests
-    get a machine that meets the requirements of all."""
+    """Returns the options of vm.py for a machine that meets the requirements of all `tests`. A test is also registered
+    in suites that state its requirements, such as cpus-8 or systemd."""
     wanted = {suite for test in tests for suite in test.suites}
     if "icount" in wanted:
         return ["--icount"]

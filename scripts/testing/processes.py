@@ -55,7 +55,7 @@ def run(command, **options):
 
 @contextlib.contextmanager
 def metered():
-    """Yields a Meter of the programs that the block runs, also by in_parallel()."""
+    """Yields a Meter of the programs that the `with` block runs, also those that in_parallel() runs for it."""
     meter = Meter()
     token = _meter.set(meter)
     try:
@@ -96,7 +96,7 @@ def _interrupt(number, _frame):
         signal.signal(each, signal.SIG_IGN)
     _interrupted.set()
     _end_descendants()
-    # The signal may have interrupted a print.
+    # The flush fails if the signal has interrupted a print.
     with contextlib.suppress(RuntimeError, OSError):
         sys.stdout.flush()
     # A thread that waits for a program must not delay the exit.

@@ -30,7 +30,7 @@ ALLOWED = "scripts/testing/prose_allowed.txt"
 PRODUCT = ("include/", "libeventheader/", "libnettrace-writer/", "tools/")
 
 COMMENT, DOCUMENT, MANUAL, STRING = "comment", "document", "manual page", "string"
-# Stands for code within text: a letter, so that it counts as a word.
+# Replaces each character of code within text. It is a letter, so that the code counts as a word.
 CODE = "\N{MODIFIER LETTER SMALL X}"
 
 
@@ -135,7 +135,7 @@ class _Builder:
 
 
 def _masked(text):
-    """Replaces inline code and the addresses of links by letters of the same number, which keeps all offsets."""
+    """Replaces each character of inline code and of the addresses of links by a letter, which keeps all offsets."""
     text = re.sub(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", _mask, text, flags=re.DOTALL)
     return re.sub(r"(?<=\])\([^)\s]*\)", _mask, text)
 
@@ -304,7 +304,7 @@ _MDOC_INLINE = _MDOC_CODE | _MDOC_TEXT | {"Dc", "Pc", "Oc", "Xo", "Xc", "Ap"}
 
 
 def _mdoc_arguments(arguments):
-    """Returns the words of a macro line that are text."""
+    """Returns the text of a macro line, with CODE in place of each word that is code."""
     words, code = [], False
     for quoted, bare in re.findall(r'"([^"]*)"|(\S+)', arguments):
         if bare in _MDOC_INLINE:
@@ -389,7 +389,8 @@ class Allowed(typing.NamedTuple):
 
 
 def read_allowed(source):
-    """Returns the entries of an allow list. Raises ValueError with the line if it has another form."""
+    """Returns the entries of an allow list. Raises ValueError for an entry of another form; the message
+    has the entry's line."""
     entries = []
     for paragraph in re.finditer(r"(?:^[^\n]+\n?)+", source, re.MULTILINE):
         line = source.count("\n", 0, paragraph.start()) + 1
@@ -408,7 +409,7 @@ class Report(typing.NamedTuple):
 
 
 def check(paths, allowed, root=REPOSITORY):
-    """Checks these files, except files of other kinds; `allowed` is the text of the allow list."""
+    """Checks these files, and ignores files of kinds that are not checked; `allowed` is the text of the allow list."""
     try:
         entries, errors = read_allowed(allowed), []
     except ValueError as error:

@@ -1,7 +1,7 @@
 """Reads the report that `meson test` writes about a run, and returns the cases of each test.
 
-Meson itself counts programs, and trusts the report of a GoogleTest program. So it misses a crash before the report was
-written, and a leak that was found after it.
+Meson itself counts programs, and trusts the report of a GoogleTest program. It therefore misses a crash before the
+program writes its report, and a leak that a sanitizer finds after that.
 """
 
 import json
@@ -88,7 +88,7 @@ def _cases(name, test, entry, junit):
     if not cases and "GTEST_FILTER" not in os.environ:
         return [case.failed(name, f"it has no test cases; {output}")]
     if status and not case.count(cases, case.FAILED):
-        # For example a leak, which is found only at the end.
+        # LeakSanitizer, for example, finds leaks only after the last case.
         cases.append(case.failed(name, f"{_describe(status)} though no case failed; {output}"))
     return cases
 

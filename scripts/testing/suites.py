@@ -40,7 +40,7 @@ class Suite:
     run: typing.Callable[[str, list], list]  # Takes the suite's name and its programs, and returns its cases.
     when: str
     in_vm: bool = False  # Runs in the VM, always or if this machine lacks something.
-    lane: int = 0  # Suites of different lanes may run at the same time; 0: no other suite runs.
+    lane: int = 0  # Suites of different lanes may run at the same time; 0: no other suite runs during this one.
 
 
 def _here(build, suite, slowness, prefix, tests):
@@ -61,7 +61,7 @@ def _in_one_vm(build, suite, _slowness, prefix, tests):
 
 
 def _tracefs_is_mounted():
-    """Returns whether tracefs is mounted. Mounts it if that is the only thing missing."""
+    """Returns whether tracefs is mounted and this user is root. Mounts tracefs if it is not mounted yet."""
     if os.geteuid() != 0:
         return False
     if not (TRACEFS / "events").exists():
@@ -172,7 +172,8 @@ SUITES = [
     Suite("bench", "each benchmark that measures times runs once and gives results", GCC,
           functools.partial(_benchmarks, counts=False), _bench, BY_NAME),
     # Only these suites need whole programs with a sanitizer. The programs take minutes to compile, and seconds to end:
-    # LeakSanitizer and UndefinedBehaviorSanitizer start llvm-symbolizer to compare a finding with their lists of known ones.
+    # LeakSanitizer and UndefinedBehaviorSanitizer start llvm-symbolizer to compare findings with tests/lsan.supp and
+    # tests/ubsan.supp.
     _suite("programs-asan", "programs and programs-more with the sanitizers of unit-asan",
            BY_NAME, _here, ASAN, "programs", slowness=16),
     _suite("programs-tsan", "the tests of programs that run threads, with ThreadSanitizer",
@@ -206,7 +207,8 @@ def choose(names, everything=False):
 
 
 def in_lanes(chosen):
-    """Returns the suites in groups that run one after the other. A group has one list for each lane."""
+    """Returns the suites in groups, which run one after the other. A group has a list of suites for each lane. The
+    lists of a group run at the same time."""
     groups = []
     for _, group in itertools.groupby(chosen, key=lambda suite: suite.lane != 0):
         lanes = {}
@@ -228,7 +230,7 @@ def listing():
 
 class Builds:
     """Compiles what the chosen suites need. A stage is everything that the default suites, or all other suites, need
-    from one build folder. It is compiled by one call of ninja, so that all processors are busy until the end."""
+    from one build folder. One call of ninja compiles a stage, so that all processors are busy until its end."""
 
     def __init__(self, chosen):
         self._chosen = chosen

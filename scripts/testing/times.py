@@ -49,7 +49,7 @@ class Times:
         return "\n".join(line.rstrip() for line in lines)
 
     def store(self):
-        """Stores the wall time of each suite and build of this run for later runs. Other stored times are kept."""
+        """Stores the times of each suite and build of this run for later runs. Keeps the stored times of others."""
         path = _file()
         taken = {usage.name: {"wall": round(usage.wall, 1), "cpu": round(usage.cpu, 1), "cases": usage.cases}
                  for usage in self.builds + self.suites}
@@ -91,8 +91,8 @@ def read_ninja_log(folder):
 
 
 def units_of(lines, build):
-    """Returns the translation units among the lines of a .ninja_log, each with start and end in ms, mtime, output and
-    hash."""
+    """Returns a Step for each translation unit in the lines of a .ninja_log. A line has the start and end of a step of
+    ninja in ms, the mtime, the output, and the hash of the command."""
     units = {}
     for line in lines:
         fields = line.split("\t")

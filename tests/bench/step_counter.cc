@@ -85,11 +85,11 @@ void Trace(pid_t thread, Shared* shared) {
 double CountInstructions(const std::function<void()>& body) {
   void* const map =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (map == MAP_FAILED) Fail("no memory");
+  if (map == MAP_FAILED) Fail("cannot map memory for the count of instructions");
   auto* const shared = new (map) Shared;
   const pid_t thread = gettid();
   const pid_t tracer = fork();
-  if (tracer < 0) Fail("fork");
+  if (tracer < 0) Fail("cannot fork the process that counts instructions");
   if (tracer == 0) {
     Trace(thread, shared);
     _exit(0);

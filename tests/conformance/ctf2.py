@@ -97,7 +97,7 @@ def _validator():
     except ImportError as reason:
         raise script.Skipped(f"the module of python3-jsonschema cannot be imported: {reason}")
     schema = json.loads(pathlib.Path(__file__).with_suffix(".schema.json").read_text(encoding="utf-8"))
-    # The draft's own type checker accepts 1.0 as an integer; CTF 2 does not.
+    # Uses the type checker of draft 4, because that of draft 2020-12 accepts 1.0 as an integer, which CTF 2 does not.
     return jsonschema.validators.extend(
         jsonschema.Draft202012Validator, type_checker=jsonschema.Draft4Validator.TYPE_CHECKER)(schema)
 
@@ -258,8 +258,8 @@ class Metadata:
                 need((target["type"] in BOOLEAN) == (field_class["options"][0][0] is None),
                      "a selector has ranges and is no integer, or has none and is one")
         if "options" in field_class and kinds.isdisjoint(BOOLEAN):
-            # A variant between the location and the field can lead to several selectors; the one with the largest range
-            # counts.
+            # A variant between the location and the field can lead to several selectors. The ranges of the options may
+            # be as large as the selector with the largest range permits.
             low, high = max((_bounds(target) for _, _, target in located), key=lambda bounds: bounds[1])
             options = [_check_ranges(ranges, low, high, "a selector") for ranges, _ in field_class["options"]]
             for one, other in itertools.combinations(options, 2):
@@ -267,8 +267,8 @@ class Metadata:
                          for first_of_other, last_of_other in other), "options of a variant overlap")
 
     def _locate(self, location, place, opened):
-        """Returns the fields that a location can mean, as (structure, name, class). There are several if it leads
-        through variants."""
+        """Returns the fields that a location can mean, as (structure, name, class). There are several if the location
+        leads through variants."""
         path, origin = location["path"], location.get("origin")
         need(path[-1] is not None, "a location ends in a parent")
         need(origin is None or origin in self.roots, f"a location begins in a {origin}, which is not there yet")
@@ -293,7 +293,8 @@ def _unwrapped(field_class):
 
 
 def _decoded(step, name):
-    """Returns the classes of a member, which must be decoded already."""
+    """Returns the classes of the member `name` of a structure. Requires that this member is decoded before the field
+    that refers to it."""
     structure, current = step
     names = list(structure["members"])
     need(name in names, f"a location leads to {name!r}, which is not among {names}")
@@ -376,8 +377,8 @@ class Fields:
         for role in field_class.get("roles", ()):
             self.roles[role] = value
             if role == "default-clock-timestamp":
-                # A timestamp has the lowest bits of the clock. If they are lower than the lowest bits of the previous time,
-                # they have wrapped once.
+                # A timestamp has only the lowest bits of the clock. If it is lower than these bits of the previous
+                # time, the bits have wrapped once.
                 self.clock += (value - self.clock) % (1 << field_class.get("length", (self.position - start) // 8 * 7))
                 need(self.clock < 2**64, "a timestamp is before the one before it")
         return value
@@ -551,7 +552,8 @@ class DataStream:
         if packet.discarded is not None:
             lost = packet.discarded - (before.discarded or 0)
             need(lost >= 0, f"the counter of discarded events goes back from {before.discarded} to {packet.discarded}")
-        # babeltrace2 counts losses from the counter in the first packet, so it does not see losses before that.
+        # babeltrace2 counts losses from the counter in the first packet, so it does not see losses before
+        # the end of this packet.
         need(self.packets or not lost, f"{lost} events are lost before the end of the first packet")
         if lost:
             self.losses.append((before.end, packet.end, lost))

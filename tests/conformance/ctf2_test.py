@@ -82,12 +82,12 @@ def fragments(payload=None, order=LITTLE):
 
 
 def event(time, payload=b"\x05", order=LITTLE, number=1):
-    """Returns an event whose payload begins 7 bytes after the event."""
+    """Returns an event. Its payload begins at byte 7 of the event."""
     return struct.pack("<BIH" if order == LITTLE else ">BIH", number, time % 2**32, 42) + payload
 
 
 def packet(*events, begin=100, end=200, sequence=0, discarded=0, padding=0, order=LITTLE, **more):
-    """Returns a packet whose first event begins 74 bytes after the packet."""
+    """Returns a packet. Its first event begins at byte 74 of the packet."""
     content = 74 + sum(map(len, events))
     head = struct.pack("<I" if order == LITTLE else ">I", more.get("magic", ctf2.MAGIC)) + more.get("uuid", UUID) + \
         bytes([more.get("kind", 0), more.get("stream", 0)])
@@ -198,7 +198,7 @@ def classes(order):
                      "b": blob(["w", "n"])},
                     "02" "ff" "3412" "01" "07" "aa", "02" "ff" "1234" "01" "07" "aa",
                     {"v": 0x1234, "w": {"x": 7}, "b": b"\xaa"}),
-        # The payload begins at byte 88, not 81: its alignment is that of the structure in it.
+        # The payload begins at byte 88 instead of 81, because it must be aligned like the structure `g` in it.
         "alignment": ({"a": number, "b": unsigned(16, order, align=16), "c": fixed("bit-array", 4, order, 4),
                        "d": leb128("un"), "e": {"type": "static-length-array", "length": 0, "minimum-alignment": 32,
                                                 "element-field-class": number}, "f": number,

@@ -26,7 +26,7 @@ RUNTIME = "Microsoft-Windows-DotNETRuntime"
 GC = 0x1
 COUNT = 30
 EVENTS = 9  # events of both providers together; the program writes each COUNT times
-# The environment of the VM has no HOME, and the programs need no other setting.
+# The commands that run in the VM. One program starts before the recording, and one during it.
 SCRIPT = """
 {program} 60 {count} > /out/early.out 2> /out/early.err &
 until grep -q ready /out/early.err; do sleep 0.1; done
@@ -53,7 +53,8 @@ def printed(path):
 
 
 def with_ticks(payload):
-    """Returns a payload with its DateTime as the program prints it. Only streams of the runtime have this type."""
+    """Returns a payload with its DateTime as the program prints it. Only streams that the runtime writes have
+    DateTimes."""
     if "time" not in payload:
         return payload
     time = str(payload["time"])
@@ -109,7 +110,8 @@ def problems_of_rows(events):
 
 
 def processes(events, summary):
-    """Returns the programs in the summary. The machine may have other processes of .NET."""
+    """Returns the entries of the test's programs in the summary, which may also have other .NET processes of the
+    machine."""
     pids = {event["pid"] for event in events if event["provider"] == PROVIDER}
     return [process for process in summary["dotnet"] if process["pid"] in pids]
 
@@ -140,8 +142,9 @@ def problems_of_traceevent(command, file):
 
 
 def is_shown_by_perfetto(args, file):
-    """Returns whether Perfetto's trace processor shows the exports of each program's events as `nettrace dump` shows them,
-    or is not installed. Each program has a separate export, because Perfetto takes equal activity ids for one process."""
+    """Returns whether Perfetto's trace processor shows the exports of each program's events as `nettrace dump` shows
+    them; True if it is not installed. Each program has a separate export, because Perfetto assigns events with equal
+    activity ids to one process."""
     try:
         perfetto.find()
     except script.Skipped as reason:

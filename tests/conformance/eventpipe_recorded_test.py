@@ -155,7 +155,8 @@ def problems_of_fakes(args, stream):
 
 
 def problems_of_stream(args, command, program):
-    """Returns messages about events that dump shows differently from the program or TraceEvent in the runtime's stream."""
+    """Returns messages about events in the runtime's stream that dump shows otherwise than the program printed them, or
+    otherwise than TraceEvent shows them."""
     file, printed = collect(program, args.out)
     shown = [(event["name"], dotnet_recorded_test.with_ticks(event["payload"])) for event in commands.dump(args.nettrace, file)
              if event["provider"] in PROVIDERS]
@@ -163,11 +164,11 @@ def problems_of_stream(args, command, program):
     if len(shown) != len(printed):
         problems.append(f"stream: dump shows {len(shown)} events; the program printed {len(printed)}")
     result = check_files.check(args.nettrace, command, file, log=False)
-    return problems if check_files.report(file, result) else [*problems, "TraceEvent shows the stream otherwise than dump"]
+    return problems if check_files.report(file, result) else [*problems, "TraceEvent shows the stream differently from dump"]
 
 
 def problems_of_perf_map(args, program):
-    """Returns messages about samples of a method that a perf map names."""
+    """Returns messages about a recording of CPU samples whose stacks must have the name of a method from a perf map."""
     file = args.out / "cpu.nettrace"
     with subprocess.Popen([*program, "spin", "60"], stderr=subprocess.PIPE, text=True) as process:
         process.stderr.readline()

@@ -159,8 +159,8 @@ def check_json(args, file, events, lost):
 
 
 def properties(event, labels, ended):
-    """Returns the arguments of an event that come before those of its fields in fxt. `ended` is the slice that it ends, a
-    name and a provider, or None."""
+    """Returns the arguments of an event that come before those of its fields in fxt. `ended` is the name and the
+    provider of the slice that the event ends; None if it ends no slice."""
     result = []
     if ended:
         result += [("event", event["name"])] if event["name"] != ended[0] else []
@@ -173,8 +173,8 @@ def properties(event, labels, ended):
 
 
 def all_leaves(value, name=""):
-    """Yields the names and values of the payload's fields that are neither structs nor arrays, of their members and
-    elements, and of empty structs and arrays."""
+    """Yields the names and values of the leaves of the payload: values that are neither structs nor arrays, at any
+    depth, and empty structs and arrays."""
     if isinstance(value, Pairs):
         members = [(f"{name}.{key}".removeprefix("."), member) for key, member in value]
     elif isinstance(value, list):

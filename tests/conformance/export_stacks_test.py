@@ -78,7 +78,7 @@ def read_speedscope(path):
 
 @functools.cache
 def find_speedscope(folder):
-    """Returns the path of speedscope's program, which npm installs below `folder`; None if it cannot."""
+    """Returns the path of speedscope's program, which npm installs below `folder`; None if npm cannot install it."""
     release = folder / SPEEDSCOPE / "package/dist/release"
     if not release.exists() and shutil.which("npm") and shutil.which("node"):
         (folder / SPEEDSCOPE).mkdir(exist_ok=True)
@@ -109,8 +109,10 @@ def flame_graph(path):
 
 
 def boxes_of(folded):
-    """Returns what flame_graph() must return. The lowest box, `all`, has all stacks."""
-    return summed((name, number) for stack, number in folded.items() for name in ("all", *stack))
+    """Returns what flame_graph() must return. The lowest box, `all`, has all stacks. flamegraph.pl shows the angle brackets
+    of a template as parentheses."""
+    return summed((name.translate(str.maketrans("<>", "()")), number)
+                  for stack, number in folded.items() for name in ("all", *stack))
 
 
 def coarse(frame):

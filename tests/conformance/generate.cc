@@ -187,7 +187,8 @@ void WriteLabels(const std::string& path) {
   Must(writer->Finish());
 }
 
-// Names and opcodes that TraceEvent shows differently.
+// Writes events with names and opcodes for which TraceEvent has special rules, such as a name that
+// ends in Start. Readers must show them unchanged.
 void WriteNames(const std::string& path) {
   std::unique_ptr<Writer> writer = Create(path);
   EventRow row;
@@ -208,10 +209,10 @@ void WriteNames(const std::string& path) {
   Must(writer->Finish());
 }
 
-// Activities of two processes: one nested in another, one that ends on another thread, one that
-// ends without a beginning, and one that does not end. Related activities are open, have ended, or
-// never began. At the end, an event with more fields and longer texts than a Fuchsia trace has room
-// for.
+// Writes activities of two processes: one nested in another, one that ends on another thread, one
+// that ends without a beginning, and one that does not end. Related activities are open, have
+// ended, or never began. The last event has more fields and longer texts than a Fuchsia trace has
+// room for.
 void WriteActivities(const std::string& path) {
   std::unique_ptr<Writer> writer = Create(path);
   const ThreadIndex threads[] = {AddThread(writer.get(), "accept", 100, 101),
@@ -266,9 +267,10 @@ void WriteActivities(const std::string& path) {
 
 nettrace::Guid NewGuid() { return nettrace::GuidFromUuid(eh::NewActivityId()); }
 
-// The events that recordings of examples/http and examples/c_service.c contain: three requests, and
-// in each a call of a backend; three rounds, each related to the one before. The ids are those that
-// libeventheader makes in these services. Every event is 1 ms after the one before.
+// Writes the events that recordings of examples/http and examples/c_service.c contain: three
+// requests, each with a call of a backend, and three rounds, each related to the previous round.
+// The ids are those that libeventheader makes in these services. Each event is 1 ms later than the
+// previous event.
 void WriteActivityPaths(const std::string& path) {
   std::unique_ptr<Writer> writer = Create(path);
   EventRow row;
@@ -303,7 +305,8 @@ void WriteActivityPaths(const std::string& path) {
     write("HttpRequests", "RequestStop", 2, request);
   }
   row.thread = c;
-  // Rounds overlap here, because TraceEvent finds parents only among activities that are open.
+  // Unlike in the example, rounds overlap in this file, because TraceEvent finds parents only among
+  // activities that are open.
   std::optional<nettrace::Guid> before;
   for (int i = 0; i < 3; ++i) {
     const nettrace::Guid round = NewGuid();
@@ -316,8 +319,8 @@ void WriteActivityPaths(const std::string& path) {
   Must(writer->Finish());
 }
 
-// Events of six threads on four CPUs, for twenty intervals. Every third sequence point flushes
-// threads, every fifth metadata.
+// Writes events of six threads on four CPUs, for twenty intervals. Every third sequence point
+// flushes threads, and every fifth one flushes metadata.
 class Intervals {
  public:
   explicit Intervals(const std::string& path) : writer_(Create(path)) {}
@@ -326,8 +329,8 @@ class Intervals {
     for (int interval = 1; interval <= 20; ++interval) {
       Define();
       const std::uint64_t from = now_;
-      // The events of each CPU follow those of the one before. Their times overlap, as in the rings
-      // of a recorder.
+      // The events of one CPU come after those of the previous CPU, although their times overlap,
+      // as when a recorder drains the rings one after another.
       for (std::uint32_t cpu = 0; cpu < cpus_.size(); ++cpu) WriteCpu(cpu, from);
       now_ += kTicks;
       std::uint32_t flags = 0;
@@ -353,7 +356,8 @@ class Intervals {
       have_threads_ = true;
     }
     if (!have_metadata_) {
-      // The order differs each time, so that metadata ids differ from EventIds.
+      // Adds the rows in another order in each generation, so that metadata ids differ from
+      // EventIds.
       for (std::uint32_t i = 0; i < kinds_.size(); ++i) {
         const std::uint32_t kind = (i + generation_) % static_cast<std::uint32_t>(kinds_.size());
         kinds_[kind] =
@@ -365,7 +369,7 @@ class Intervals {
   }
 
   std::uint32_t Random(std::uint32_t below) {
-    // std distributions have different results in different libraries.
+    // Does not use the distributions of std, whose results differ between standard libraries.
     return static_cast<std::uint32_t>(random_() % below);
   }
 
@@ -376,7 +380,7 @@ class Intervals {
     row.timestamp = from;
     const std::uint32_t events = Random(300);
     for (std::uint32_t i = 0; i < events; ++i) {
-      // The lowest digits are the CPU, so that no two events have the same time.
+      // The lowest three bits are the number of the CPU, so that no two events have the same time.
       row.timestamp = (row.timestamp / 8 + 1 + Random(kTicks / 8 / 301)) * 8 + cpu;
       row.thread = threads_[Random(static_cast<std::uint32_t>(threads_.size()))];
       row.metadata_id = kinds_[Random(static_cast<std::uint32_t>(kinds_.size()))];
@@ -434,8 +438,8 @@ void WriteLost(const std::string& path) {
   Must(writer->Finish());
 }
 
-// Three sections in which the same ids and indices mean different rows, with 5 lost events in the
-// first and 3 in the last. Writes one file with all sections, and one with each.
+// Writes three sections in which the same ids and indices mean different rows, with 5 lost events
+// in the first section and 3 in the last. Makes one file with all sections, and one for each.
 void WriteSections(const std::string& path) {
   const auto sections = std::make_shared<nettrace::testing::Sections>();
   const std::unique_ptr<Writer> writer =
@@ -528,6 +532,9 @@ void WriteAccount(const std::string& path) {
       {{Kind::kStacksSkipped, 0, 7, "", "", since, until},
        R"("StacksSkipped","payload":{"Count":7,"From":"1795319466500931407",)"
        R"("Until":"1795319466500931408"})"},
+      {{Kind::kServiceUnknown, 0, 0, "ring:7", "it was killed", since, until},
+       R"("ServiceUnknown","payload":{"Tracepoint":"ring:7","Since":"1795319466500931407",)"
+       R"("Until":"1795319466500931408","Reason":"it was killed"})"},
   };
   for (const auto& [event, json] : cases) {
     row.metadata_id = Must(writer->AddMetadata(trace::AccountMetadata(event.kind)));

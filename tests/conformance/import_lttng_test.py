@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Tests that `nettrace import --from ctf` shows what babeltrace2 shows of traces that LTTng itself has written in user
-space: all types of fields, both buffer schemes, losses in both modes, rotations, snapshots, a pause longer than the
-header's timestamps can express, and a truncated stream."""
+space: all types of fields, buffers of each user and of each process, losses in both modes (discard and overwrite),
+rotations, snapshots, a pause longer than the header's timestamps can express, and a truncated stream."""
 
 import contextlib
 import os
@@ -58,7 +58,7 @@ class Daemon(lttng.Daemon):
 
     @contextlib.contextmanager
     def buffers_not_read(self):
-        """Stops the consumers, as if they were too slow."""
+        """Stops the consumers during the block, so that nothing reads the buffers and events are lost."""
         consumers = self.consumers()
         try:
             for process in consumers:
@@ -121,13 +121,13 @@ def record(args, home, stack):
     one, other = daemon.service(program), daemon.service(program)
     count = one.write("values 60") + other.write("values 30") + one.write("numbered")
     daemon.lttng("rotate", "rotated")
-    # One service writes alone. While LTTng is interrupted in one writing process, it loses events of all writers, even
-    # if they may wait.
+    # From here on, only one service writes at a time. LTTng loses events of all writers while one writing process is
+    # interrupted, even if the writers may wait for buffers.
     count += other.write("values 20") + one.write("sleep")
     daemon.lttng("rotate", "rotated")
     count += one.write("values 10")
-    # LTTng reads the first packet of the service's processor when the session stops. The packets that are overwritten
-    # later are then missing after a packet that was read.
+    # When the session stops, LTTng reads the first packet of the CPU on which the service stays. The packets that are
+    # overwritten later are therefore missing after a packet that was read.
     one.stay()
     lost = one.write("flood 10")
     daemon.lttng("stop", "overwrite")
@@ -188,7 +188,7 @@ class Comparison(ctf.Comparison):
             for name, value in theirs.items():
                 self.value(f"{where}: {name}", one["payload"].get(name), value)
                 if isinstance(value, ctf.Named):
-                    # The import does not keep the names of ranges.
+                    # The import does not keep names of ranges of values. Only MANY is such a name.
                     names = [label for label in value.names if label != "MANY"]
                     if names:
                         self._same(f"{where}: {name} as shown", one["shown"][name], names[0])
@@ -196,9 +196,9 @@ class Comparison(ctf.Comparison):
                 self._same(f"{where}: {name} as shown", one["shown"][name], hex(theirs[name]))
 
     def fact(self, what, is_so):
-        """Checks that the statement `what` is true. Most of them make sure that the comparison is meaningful."""
+        """Checks that the statement `what` is true. Most such statements ensure that the comparison is meaningful."""
         if not is_so:
-            self._differ(f"{what}: this must be so, and is not")
+            self._differ(f"{what}: this must be true, but is false")
 
 
 def packets(folder):
@@ -226,7 +226,7 @@ def check_sessions(args, folders, count, lost):
         comparison.session(found, info["lost"], trace)
         comparison.fact("the trace has more than 2 packets", seen > 2 or name == "state")
         comparison.fact(f"a message states the {missing} missing packets if there are any: {told}",
-                        (f" {missing} packets " in told) if missing else "packets" not in told)
+                        (f"missing packets: {missing};" in told) if missing else "packets" not in told)
         if name in ("uid", "pid", "rotated"):
             comparison.fact(f"each of the {count} events of `values` is there or counted as lost",
                             len(found) + info["lost"] == count)
@@ -288,7 +288,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Also ends the daemon.
     shutil.rmtree(args.out, ignore_errors=True)
     args.out.mkdir(parents=True)
-    # The paths of sockets must be short.
+    # LTTng makes sockets in its home folder, and the path of a socket must be short.
     with tempfile.TemporaryDirectory(prefix="lttng-") as home:
         with contextlib.ExitStack() as stack:
             folders, count, lost = record(args, pathlib.Path(home), stack)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Tests `nettrace verify` with the files of odd_files.py. It must find the rules that each file breaks. What it calls
-clean, TraceEvent must show as `nettrace dump` does, both to programs that read events and in a TraceLog."""
+"""Tests `nettrace verify` with the files of odd_files.py. It must find the rules that each file breaks. A file is clean
+if it breaks none. TraceEvent must show clean files as `nettrace dump` does, both to programs that read events and in a
+TraceLog."""
 
 import collections
 import concurrent.futures
@@ -14,7 +15,7 @@ import comparison
 import odd_files
 import reader
 
-# Differences that verify does not report, because they concern data: see docs/format/verify-rules.md.
+# Differences that verify does not report, because they depend on the values of fields: see docs/format/verify-rules.md.
 QUIRKS = ("latin1", "nul", "empty", "label")
 
 

@@ -92,8 +92,8 @@ def install_tool(folder, name, version):
 
 
 def _sources(project):
-    """Returns a hash of the project's files, the version that it gets from the environment, and the dotnet that builds
-    them."""
+    """Returns a hash of the project's files, the version of TraceEvent in the environment, and the path and modification
+    time of dotnet."""
     dotnet = pathlib.Path(shutil.which("dotnet")).resolve()
     version = os.environ.get("TraceEventVersion", "")
     key = hashlib.sha256(f"{dotnet}\0{dotnet.stat().st_mtime_ns}\0{version}".encode())

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Tests that TraceEvent shows recordings as `nettrace dump` does: recordings of load_service, made in the VM, and two
-recordings of kernel tracepoints, made here, separately and merged."""
+recordings of kernel tracepoints, made on this machine, separately and merged into one file."""
 
 import collections
 import json
@@ -36,7 +36,7 @@ def record_load(args):
 
 
 def check_load(args, command, file):
-    # The id that the service gives each event, 0, differs from the id of the metadata row.
+    # The service gives each event the id 0, which differs from the id of its metadata row.
     result = check_files.check(args.nettrace, command, file, own_ids=True)
     service = json.loads(file.with_suffix(".json").read_text())
     problems = load.problems(args.nettrace, file, service, lossy=file.stem == "small-rings")
@@ -63,8 +63,8 @@ def record_kernel(args):
 
 
 def ids_of(events):
-    """Returns the EventIds of each schema. Events with non-ASCII text count as another schema, because their text has
-    another type."""
+    """Returns the EventIds of each schema. Events with non-ASCII text have a separate schema, because the type of their
+    text differs."""
     ids = collections.defaultdict(set)
     for event in events:
         is_ascii = json.dumps(event["payload"], ensure_ascii=False).isascii()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Tests that `nettrace ship`, which is killed at random, delivers each event to a receiver that fails at random: the
-same records as `nettrace export --to otlp` writes, read with Google's implementation of Protocol Buffers. A record arrives
-twice only if an answer was lost or the process was killed, and then it is the same record."""
+"""Tests that `nettrace ship`, which is killed at random, delivers each event to a receiver that fails at random. The
+records must be those that `nettrace export --to otlp` writes, read with Google's implementation of Protocol Buffers. A
+record may arrive again, unchanged, only if an answer was lost or the process was killed."""
 
 import collections
 import json
@@ -100,7 +100,7 @@ class Test:
             time.sleep(self.random.uniform(0, 0.02))
             process.send_signal(signal.SIGKILL)
             process.communicate()
-        time.sleep(0.05)  # the receiver may store the last request only now
+        time.sleep(0.05)  # the receiver may still be storing the last request
         with self.receiver.lock:
             self.may_repeat |= self.last
 
@@ -165,8 +165,8 @@ def main():
     test.receiver.close()
     test.check()
     arrived = sum(map(len, test.arrived.values()))
-    print(f"{len(test.expected)} records, {arrived - len(test.expected)} of them again, {len(test.receiver.requests)} requests, "
-          f"{args.kills} kills, {counts['accepted']} records after the last one")
+    print(f"{len(test.expected)} records, {arrived - len(test.expected)} repeated, {len(test.receiver.requests)} requests, "
+          f"{args.kills} kills, {counts['accepted']} records after the last kill")
     wrong = test.wrong + check_missing_sections(args)
     for text in wrong[:10]:
         print(f"  {text[:500]}", file=sys.stderr)

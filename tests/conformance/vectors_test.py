@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Tests files that .NET wrote, from the shared vectors. Our program around TraceEvent must show the facts that come
-with the files, so that the other tests can rely on it, and `nettrace dump` must show what TraceEvent shows."""
+with the files, so that the other tests can rely on this program. `nettrace dump` must show what TraceEvent shows."""
 
 import collections
 import json

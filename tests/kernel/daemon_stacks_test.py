@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Tests that nettraced records samples of CPU time, times without a CPU and stacks of a tracepoint: each rotated file, each
-snapshot, the stream of a pipe and that of a tail are complete, the counts of the status agree with the files, and a
-session without stacks gets none. Needs root, perf, tracefs, and a C compiler for programs with frame pointers."""
+"""Tests that nettraced records samples of CPU time, times without a CPU and stacks of a tracepoint: each rotated file,
+each snapshot, each stream of a pipe and each stream of a tail is complete, the status has the same counts as the files,
+and a session that does not select stacks gets none. Needs root, perf, tracefs, and a C compiler for programs with frame
+pointers."""
 
 import collections
 import os
@@ -23,8 +24,8 @@ DEPTH = 20
 RATE = 499
 FLAGS = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
 
-# Takes the CPU, sleeps and calls getppid in turn, each below the same number of frames, until its input ends. Prints the
-# number of calls.
+# Uses CPU time, sleeps and calls getppid in turn, each below the same number of frames, until its input ends. Prints
+# the number of calls.
 WORK = r"""
 #include <poll.h>
 #include <stdio.h>

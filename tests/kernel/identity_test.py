@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Tests what the rows of threads have besides names and ids: executable, cgroup, unit and container, as they were at the
-time of each event. Needs root, tracefs, and a writable cgroup v2 hierarchy. No other hierarchy may have perf_event."""
+time of each event. Needs root, tracefs, and a writable cgroup v2 hierarchy. No hierarchy of cgroup v1 may have the
+controller perf_event."""
 
 import collections
 import contextlib
@@ -39,8 +40,8 @@ class CloneArgs(ctypes.Structure):
 
 
 def clone_into(folder, pid=0):
-    """Forks a child that is in the cgroup from its first moment, as systemd creates processes. Returns its pid, which is `pid`
-    unless that is 0; returns 0 in the child."""
+    """Forks a child directly into the cgroup of `folder`, as systemd creates processes. If `pid` is not 0, the child
+    gets this process id. Returns the id of the child, and 0 in the child."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     args = CloneArgs(flags=CLONE_INTO_CGROUP, exit_signal=SIGCHLD, cgroup=fd)
     wanted = ctypes.c_int(pid)
@@ -76,7 +77,7 @@ def run_in(folder, child, action):
 # Each function below runs a load in cgroups below `top`, and returns what the recording of the load must contain.
 
 def many(top):
-    """Makes processes that live for a moment, each in a cgroup that exists for a moment."""
+    """Runs 1000 short processes, each in a new cgroup that is removed when the process has ended."""
     pids = {}
     for i in range(1000):
         folder = top / f"u{i}.service"
@@ -201,7 +202,7 @@ class IdentityTest(unittest.TestCase):
         pids, paths = self.record("hostile")
         for pid, path in zip(pids, paths):
             info = self.infos(pid)[0]
-            # The identity leaves out a path that is too long for perf's record.
+            # A path of about 4 KiB or more does not fit into perf's record of a cgroup, so the event may lack it.
             if len(path) < 3900:
                 self.assertTrue(path.endswith(info["Cgroup"]), (path, info["Cgroup"]))
             self.assertNotEqual(info.get("Unit"), "nginx.service")

@@ -66,7 +66,7 @@ class Recording:
         self.perf_file = folder / "perf.data"
         pids = folder / "pids"
         times = folder / "times"
-        # The shell becomes perf by exec, so perf has the pid of the shell. The parent of both is our recorder.
+        # The shell becomes perf by exec, so perf has the pid of the shell. Its parent is nettrace.
         perf = ["perf", "record", "--quiet", "--all-cpus", "--clockid", "mono", "--raw-samples", "--no-buildid",
                 "--mmap-pages", f"{RING}M", "--output", self.perf_file,
                 *(word for point in chosen for word in ("-e", str(point))),
@@ -116,8 +116,8 @@ def same_form(field, value):
 
 
 def perf_events(recording, by_id):
-    """Returns perf's events without repeated ones, and the number of samples that repeat another: on one CPU, no tracepoint
-    is hit twice in the same nanosecond. On a busy machine, perf writes some hundred samples twice."""
+    """Returns perf's events without repetitions, and the number of repeated samples. On a busy machine, perf writes some
+    hundred samples twice. Equal samples are one hit: a CPU does not hit a tracepoint twice in a nanosecond."""
     events = {}
     samples = 0
     for sample in recording.samples:
@@ -206,7 +206,7 @@ def words_of_perf(recording):
 
 
 def shown_words(text):
-    """Returns the words that stand after each name and "=". A format may have a name twice, as in "zone name=%s
+    """Returns, by name, the words that follow "NAME=". A format may have a name twice, as in "zone name=%s
     upper_zone name=%s"."""
     words = collections.defaultdict(list)
     for name, word in re.findall(r"(\w+)=([A-Za-z_][^\s,;)\]]*)", text):
@@ -231,7 +231,7 @@ def check_symbols(recording, theirs, problems):
             if missing:
                 problems.append(f"{event.point}: {name} is {symbol!r}, but perf script shows {text!r}")
         for name, words in shown_words(text).items():
-            # 0 is left out, because libtraceevent shows for it a flag whose value it does not know.
+            # The value 0 is not compared: for 0, libtraceevent prints the name of a flag whose value it does not know.
             if (name in event.payload and event.payload[name] not in (0, "0x0") and
                     not any(shows(event, name, word) for word in words)):
                 problems.append(f"{event.point}: perf script shows {name}={words}; nettrace shows {event.symbols.get(name)!r}")

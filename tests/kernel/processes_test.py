@@ -43,8 +43,9 @@ class Recording:
                 for event in self.process_events if event["pid"] == pid]
 
     def life(self, pid):
-        """Returns the first and the last event of the process, and its last name. On a busy machine, exec may come in a
-        later interval than the creation of the process; then another event has the name."""
+        """Returns the names of the first and the last event of the process, and between them the last name of the
+        process. Which event has that name depends on whether exec and the creation of the process are in one
+        interval."""
         events = self.of(pid)
         return [events[0][0], [name for _, name in events if name][-1], events[-1][0]]
 

@@ -93,7 +93,7 @@ class RecordOutputTest(unittest.TestCase):
         self.assertGreater(info["events"], 0)
         there_are = info["events"] + info["processEvents"] + info["collectorEvents"] - 1  # repair adds one event
         if compressed:
-            # The recorder prints limits, because the file may also have the beginning of a compressed chunk.
+            # The recorder prints a minimum and a maximum: part of the last compressed chunk may be in the file.
             self.assertRegex(said, "at least .* are in the file, at most")
             self.assertGreaterEqual(there_are, int(account[1]), said)
             self.assertLessEqual(there_are, int(account[1]) + int(account[2]), said)
@@ -169,7 +169,7 @@ class RecordOutputTest(unittest.TestCase):
 
     @script.more
     def test_compressed_recording_waits_for_space_and_continues(self):
-        # It takes longer until events are lost, because 4 MB can wait for the compressing thread.
+        # Events are lost later than without compression, because 4 MB can wait for the compressing thread.
         self.check_waiting_for_space("--compress", seconds=20)
 
     @script.more
@@ -218,7 +218,7 @@ class RecordOutputTest(unittest.TestCase):
         first.send_signal(signal.SIGINT)
         self.finish(first)
         self.assertTrue(self.info(self.file)["complete"])
-        # The first recording has ended, so another one may start. It replaces the file.
+        # The first recording has ended, so another one may start, which replaces the file.
         self.finish(self.start("--duration", "200ms"))
 
     def test_reader_that_locks_the_file_does_not_stop_a_recording(self):
@@ -243,13 +243,15 @@ class RecordOutputTest(unittest.TestCase):
             subprocess.run([ARGS.nettrace, "verify", "--strict", output], stdout=subprocess.DEVNULL, check=True)
 
     def test_a_compressed_recording_does_not_record_its_own_work(self):
-        done = subprocess.run([ARGS.nettrace, "record", "-o", self.file, "--compress", "-e", "raw_syscalls:sys_enter",
-                               "--", *SHORT_LOAD],
-                              stderr=subprocess.PIPE, check=True)
+        recorder = subprocess.Popen([ARGS.nettrace, "record", "-o", self.file, "--compress", "-e", "raw_syscalls:sys_enter",
+                                     "--", *SHORT_LOAD], stderr=subprocess.PIPE)
+        _, said = recorder.communicate()
+        self.assertEqual(recorder.returncode, 0, said)
         out = subprocess.run([ARGS.nettrace, "dump", "--json", self.file], stdout=subprocess.PIPE, check=True).stdout
-        threads = {event["thread"] for event in map(json.loads, out.splitlines())}
-        self.assertGreater(len(threads), 0, done.stderr)
-        self.assertNotIn("nettrace-zstd", threads)
+        pids = {event["pid"] for event in map(json.loads, out.splitlines())}
+        self.assertGreater(len(pids), 0, said)
+        # Other recordings may run on this machine, so threads are not identified by their names.
+        self.assertNotIn(recorder.pid, pids)
 
     def test_killed_recording_is_intact_to_its_last_second_and_records_the_unknown_time(self):
         for options in ((), ("--compress",)):
@@ -287,7 +289,7 @@ class RecordOutputTest(unittest.TestCase):
         self.addCleanup(os.close, reader)
         fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
         # After the first SIGINT, the recorder waits up to a second for a reader of the pipe. The second SIGINT must end
-        # the wait. On a busy machine, only one try in several ends sooner than that.
+        # the wait. On a busy machine, most tries take longer for other reasons, so one of 12 must end within 0.9 s.
         for _ in range(12):
             recorder = self.start(command=LOAD, output="-", stdout=writer)
             self.assertTrue(select.select([reader], [], [], 60)[0], "the recorder wrote nothing to the pipe within 60 s")

@@ -17,7 +17,7 @@ DEPTH = 20
 RATE = 997
 FLAGS = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
 
-# Takes the CPU and sleeps in turn, both below the same number of frames. Prints when it started and ended, and its CPU
+# Uses CPU time and sleeps in turn, both below the same number of frames. Prints when it started and ended, and its CPU
 # time, in ns.
 WORK = r"""
 #include <stdio.h>
@@ -30,7 +30,7 @@ static long now(clockid_t clock) {
   return time.tv_sec * 1000000000L + time.tv_nsec;
 }
 static void spin(void) {
-  // CPU time, because on a busy machine the thread may get little of it in any time.
+  // The loop ends by CPU time: on a busy machine, the thread may get little CPU time in 20 ms.
   long end = now(CLOCK_THREAD_CPUTIME_ID) + 20000000;
   do {
     for (volatile int i = 0; i < 1000000; ++i) {
@@ -227,7 +227,7 @@ class SamplesTest(unittest.TestCase):
             self.assertEqual([time for time in samples.get(event["tid"], []) if start < time < end], [])
 
     def test_wrong_options_are_usage(self):
-        for arguments, message in ([["--cpu=0"], b"--cpu"], [["--cpu=fast"], b"examples: 997Hz"],
+        for arguments, message in ([["--cpu=0"], b"--cpu"], [["--cpu=fast"], b"for example 997Hz"],
                                    [["--cpu=99999999"], b"perf_event_max_sample_rate"], [[], b"--cpu"]):
             ran = subprocess.run([ARGS.nettrace, "record", "-o", "/dev/null", *arguments], capture_output=True, check=False)
             self.assertEqual(ran.returncode, 2, ran.stderr)

@@ -98,7 +98,7 @@ int main(void) {
 """
 
 # Calls getppid from a handler of SIGILL, which the first instruction of trap() causes. No byte is between trap() and the
-# function before it.
+# function before it, so the address before trap() belongs to that function.
 TRAPPED = r"""
 #define _GNU_SOURCE
 #include <signal.h>
@@ -389,7 +389,8 @@ class StacksTest(unittest.TestCase):
         for event in events:
             own = [frame for frame in event["frames"] if frame.startswith("trapped!")]
             self.assertEqual([re.sub(r"trapped!|\+.*", "", frame) for frame in own], ["handle", "trap", "main", "_start"])
-            # The frame has the address after the first byte of trap(), as a return address is after the call.
+            # Readers subtract 1 from the address of each caller. The recorder adds 1 to an interrupted address for
+            # this.
             self.assertEqual(own[1], "trapped!trap+0x1")
 
     def test_dwarf_stacks_go_through_the_vdso(self):
@@ -405,7 +406,8 @@ class StacksTest(unittest.TestCase):
         self.compile("caller", CALLER, *flags)
         with tempfile.TemporaryDirectory(dir=self.folder) as name, \
                 fuse_file.FuseFile(pathlib.Path(name), "caller", (self.folder / "caller").read_bytes()) as server:
-            # A shell executes the file: Popen would wait for the file with the lock that the server's thread needs.
+            # A shell executes the file. Popen would hold Python's global lock while it waits for the file, but the
+            # thread of the file's server needs this lock.
             programs = [subprocess.Popen(["sh", "-c", 'exec "$0"', server.path]) for _ in range(count)]
             try:
                 yield server, programs
@@ -423,7 +425,7 @@ class StacksTest(unittest.TestCase):
             self.assertEqual(server.waiting, 0)
         self.assertEqual({event["pid"] for event in events}, {each.pid for each in programs})
         # The message counts one file, because both programs run the same file.
-        self.assertRegex(self.said, r"did not read the call frames of 1 file, .*\(FUSE\)")
+        self.assertRegex(self.said, r"did not read the table of call frames of 1 file, .*\(FUSE\)")
         self.assertGreater(len(events), 20)
         for event in events:
             # The recorder has read the call frames of libc, but not those of the program.

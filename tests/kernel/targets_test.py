@@ -177,7 +177,7 @@ class TargetsTest(unittest.TestCase):
                 with self.subTest(options):
                     inside, below = Load(self, cgroup=groups[1]), Load(self, cgroup=groups[2])
                     other, outside = Load(self, cgroup=groups[3]), Load(self)
-                    # Processes that a target starts belong to it.
+                    # Processes that a target starts belong to the target.
                     self.check_exact(options, [outside, inside, other, below],
                                      lambda i=inside, b=below: i.calls | i.child | b.calls | b.child)
 
@@ -316,7 +316,7 @@ class TargetsTest(unittest.TestCase):
         self.assertRegex(said, "left out: tracepoint sched:sched_process_exit: the kernel refuses the filter "
                                "'prev_prio < 1000': Field not found, at '< 1000'; a filter of this tracepoint can use .*pid")
         self.assertEqual({event["name"] for event in commands.dump(ARGS.nettrace, self.file)}, {"sched_switch"})
-        # The tracepoint is still selected by another selector.
+        # The second selector has no filter, so it still selects sched:sched_process_fork.
         summary, _ = self.record([], [], selectors=["-e", "sched:*", "--filter", "prev_prio < 1000", "-e", "sched:*_fork"])
         self.assertEqual(summary["tracepoints"], 2)
         self.assertNotIn("sched:sched_process_fork", summary["leftOut"])
@@ -354,7 +354,7 @@ class TargetsTest(unittest.TestCase):
                 self.check_failure([f"{option}={text}"], f"{option} '{text}'.*12,34,56", 2)
         self.check_failure(["--pid", str(mine.worker)], f"a thread of process {mine.pid}; select process {mine.pid} or thread")
         if cgroups.mount() is not None:
-            self.check_failure(["--cgroup", "no-such.service"], "no cgroup of that name below /.*is the unit running")
+            self.check_failure(["--cgroup", "no-such.service"], "no cgroup of that name below /.*check that the unit is running")
             self.check_failure(["--cgroup", "/no/such"], "no such cgroup below /")
             self.check_failure(["--cgroup", "/tmp"], "not a cgroup v2")
 

@@ -83,8 +83,8 @@ class Root:
                  "--no-install-recommends", *words)
 
     def files(self):
-        """Returns type, mode, owner, and target or content of each file, by path, without the files that any use of
-        apt, dpkg or a program changes."""
+        """Returns type, mode, owner, and target or content of each file, by path. Leaves out files that change whenever
+        apt, dpkg or a program runs."""
         changing = ("/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/var/log/", "/tmp/", "/run/", "/proc/", "/sys/", "/dev/")
         found = {}
         for folder, folders, names in os.walk(self.path):
@@ -106,7 +106,7 @@ def _folder():
     try:
         yield folder
     finally:
-        # Unmounts everything, including the mounts of the test. If a mount stays, the files below it are not deleted.
+        # Unmounts everything, including the mounts of the test, because files below a mount must not be deleted.
         mounts = [line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
         for mount in reversed([mount for mount in mounts if mount.startswith(f"{folder}/")]):
             call("umount", mount)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Tests the packages in a fresh root under systemd, in the VM. The installation starts nettraced, nettraced records a
-service that runs as a separate user, and it continues with its settings and files after an upgrade. A purge leaves
-nothing."""
+service that runs as a separate user, and it continues with its settings and files after an upgrade. A purge deletes the
+settings, the recorded files and the units."""
 
 import pathlib
 import shutil

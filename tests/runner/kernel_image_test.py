@@ -27,7 +27,7 @@ STAND_INS = {
             echo image >arch/x86/boot/bzImage
             if [ "$MAKE_DOES" = fail ]; then echo "cc1: no such option"; exit 2; fi
             if [ "$MAKE_DOES" = hang ]; then
-              # A compiler that make has started, and that writes on and on.
+              # Stands for a compiler that make has started. It writes files until it is killed.
               (echo "$BASHPID" >"$COMPILER"; while :; do echo object >"object.$RANDOM"; sleep 0.01; done) &
               wait
             fi ;;

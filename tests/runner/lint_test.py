@@ -64,7 +64,7 @@ def test_other_code_counts(old, new):
 
 @pytest.fixture(name="tree")
 def fixture_tree(tmp_path, monkeypatch):
-    """Returns a function that commits files, each at a number of hours. The lint reads this work tree."""
+    """Returns a function that commits files, with a date that is given in hours. The lint reads this work tree."""
     monkeypatch.setattr(lint, "REPOSITORY", tmp_path)
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
 

@@ -53,7 +53,8 @@ def test_unknown_name_selects_no_suite():
 
 
 def programs_of(name, monkeypatch):
-    """Returns the programs of a suite, when some of them are registered in further suites."""
+    """Returns the names of the programs that a suite runs. The registered programs, which are stand-ins, are also in
+    other suites, such as more and threads."""
     [suite] = [suite for suite in suites.SUITES if suite.name == name]
     registered = [types.SimpleNamespace(name=" ".join(tags) or "plain", suites=["base", *tags])
                   for tags in ([], ["more"], ["threads"], ["more", "threads"], ["asan"], ["more", "tsan"])]

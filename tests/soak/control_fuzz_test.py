@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Sends mutated messages to the control socket of a running nettraced for --seconds, over many connections. After each
 batch, the daemon must answer correctly, and its memory, threads and descriptors must stay within limits. At the end it
-must stop with exit status 0. Sessions record where root has perf events and tracefs; elsewhere they fail, and the
-socket is tested all the same. --seed repeats a run's messages."""
+must stop with exit status 0. The sessions record if root has perf events and tracefs; otherwise they fail, and only the
+socket is tested. --seed repeats the messages of an earlier run."""
 
 import copy
 import json
@@ -21,8 +21,8 @@ ARGS = script.options(__doc__, "nettrace", "nettraced", "corpus", seconds=10, se
 SEED = ARGS.seed or time.time_ns() % 2**32
 # MiB of resident memory. The daemon may have 40 connections, each with a message of up to 1 MiB.
 MEMORY = ARGS.memory
-# Maximum number of descriptors, and of threads, that the daemon may have more than before the first batch. Some of them end
-# later than their connection.
+# Maximum number of threads, and of descriptors, that the daemon may have in addition to those before the first batch.
+# Some threads and descriptors end later than the connection that they serve.
 SPARE = 8
 SESSIONS = ("box", "off", "web")
 SELECT = 'select = ["sched:sched_process_exec"]\n'
@@ -171,7 +171,8 @@ class ControlFuzzTest(unittest.TestCase):
         return result
 
     def send(self, connection, stream):
-        """Sends the bytes. The daemon may close the connection, or stop reading while its replies are not read."""
+        """Sends the bytes. Accepts that the daemon closes the connection, or stops reading while the client does not
+        read its replies."""
         connection.settimeout(0.2)
         try:
             connection.sendall(stream)
@@ -246,7 +247,7 @@ class ControlFuzzTest(unittest.TestCase):
 
     def restore(self):
         """Gives the daemon the sessions and states that its settings have."""
-        # A stop of a session also ends its snapshots that wait.
+        # Stops all sessions, because a stop also ends requests for snapshots that still wait.
         for session in self.require("List")["parameters"]["sessions"]:
             self.require("Stop", session=session["name"])
         self.require("Start", session="web")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Kills nettraced --kills times while a load writes, and starts it again. Every file must be intact, no file may lack
-more than the events of an interval, and no event may occur twice. Needs root and the tracepoints of system calls.
+"""Kills nettraced repeatedly (--kills) while a load writes, and starts it again. Every file must be intact, no file may
+lack more than the events of an interval, and no event may occur twice. Needs root and the tracepoints of system calls.
 tests/vm/systemd/crashes_test.py does the same with systemd in the VM."""
 
 import json
@@ -15,7 +15,7 @@ from support.kernel import tracepoints
 from support.load import load
 
 ARGS = script.options(__doc__, "nettrace", "nettraced", "load", "numbers", kills=10)
-# Delay, in ns, that is possible on a busy machine.
+# Events from this additional time before a kill, in ns, may be lost, because a busy machine may delay the daemon.
 MARGIN = crashes.SECOND
 
 

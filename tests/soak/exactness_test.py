@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Tests that a recording's events and losses together are exactly what the kernel counted and what the load wrote,
 whatever happens to the recorder. Each case runs --runs times, with large rings and with rings of one page. If the
-kernel has no user_events, the load makes system calls; --pause is the time in microseconds that it sleeps after every
-16 of them, so that it does not run at full speed. Needs root, tracefs and perf."""
+kernel has no user_events, the load makes system calls instead of events. In some cases, the load does not run at full
+speed: it sleeps for --pause microseconds after every 16 events. Needs root, tracefs and perf."""
 
 import collections
 import contextlib
@@ -107,8 +107,8 @@ class ExactnessTest(unittest.TestCase):
                 self.check(recording, PACED_EVENTS, lossy=True if ring == PAGE else None)
 
     def test_processes_that_live_for_a_moment(self):
-        # The rings of thread records have a quarter of the size of the others. A very large ring lets them hold the records
-        # of one or two seconds.
+        # The rings of thread records have a quarter of the size of the others. With VERY_LARGE, they
+        # hold the records of one or two seconds.
         for run, ring in RUNS[:max(1, ARGS.runs // 10) * len(RINGS)]:
             ring = VERY_LARGE if ring == LARGE else ring
             with self.subTest(run=run, ring=ring), self.record(ring, ARGS.processes, ["--processes"]) as recording:
@@ -167,7 +167,7 @@ class ExactnessTest(unittest.TestCase):
             thread, number = load.key_of(event, recording.service)
             numbers[thread].append(number)
         holes = sum(max(each) + 1 - len(each) for each in numbers.values())
-        print(f"killed: {right} events, {info['lost']} lost, {holes} not there before the last", flush=True)
+        print(f"killed: {right} events, {info['lost']} lost, {holes} missing before the last event of a thread", flush=True)
         self.assertLessEqual(holes, info["lost"])
 
 

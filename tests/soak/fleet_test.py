@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Tests many services that a pattern finds while it is being recorded. All numbered events of each service must be in
-the file or be counted as lost, with large rings and with rings of one page. Needs root and a kernel with user_events
-(./run vm)."""
+"""Tests many services that start during a recording, which finds them by a pattern. All numbered events of each service
+must be in the file or be counted as lost, with large rings and with rings of one page. Needs root and a kernel with
+user_events (./run vm)."""
 
 import collections
 import json

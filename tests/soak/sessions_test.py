@@ -203,8 +203,9 @@ class SessionsTest(unittest.TestCase):
         self.assertGreater(lossy, 0, "no session lost events, although the load must overrun the rings")
 
     def check_account(self, name):
-        """Checks that the account of each file matches its gaps, and that each file states the counts of the files
-        before it. Returns the counts of the first file."""
+        """Checks that the account of each file matches its gaps, and that each file states the number of events and
+        losses before it. Returns the number that the first file states, which is not 0 if earlier files were
+        deleted."""
         before = None
         for path, file in zip(self.paths[name], self.files[name]):
             info = commands.info(ARGS.nettrace, path)
@@ -226,7 +227,7 @@ class SessionsTest(unittest.TestCase):
 
     def test_the_disk_has_no_more_than_the_bound(self):
         for name, bound in BOUNDS.items():
-            print(f"{name}: {self.watch.largest[name]} of {bound} bytes at most in {self.watch.looks} looks", flush=True)
+            print(f"{name}: {self.watch.largest[name]} of {bound} bytes at most in {self.watch.looks} samples", flush=True)
             self.assertLessEqual(self.watch.largest[name], bound)
             # A session that stays far below the bound has deleted no files, so the test would prove nothing.
             self.assertGreater(self.watch.largest[name], bound // 4)

@@ -1,4 +1,5 @@
-"""The rows of benchmarks: a table for people, or JSON lines for `./run bench --json`."""
+"""The rows of benchmarks: a table for people, or JSON lines for `./run bench --json`. The floor of a value is the value
+that it is compared with, from the same run: what a simpler program needs, such as a memcpy."""
 
 import json
 

@@ -10,13 +10,13 @@ import subprocess
 import tempfile
 import unittest
 
-# CSS pixels: the narrowest phones, common phones, a tablet, a desktop.
+# Widths of windows in CSS pixels: the narrowest phones, common phones, a tablet, a desktop.
 WIDTHS = (320, 360, 390, 768, 1280)
 HEIGHT = 844
 # Width of the page's content, in CSS pixels. If it exceeds the window, the browser of a phone widens the window, and the
 # browser of a desktop shows a scroll bar.
 WIDTH = "Math.max(document.documentElement.scrollWidth, innerWidth)"
-# Resolves after the requested content has been drawn.
+# JavaScript: a promise that the browser resolves after it has drawn all earlier changes of the page.
 DRAWN = "new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 # The lowest contrast ratio (WCAG 2) between text and background of all elements that contain text.
 CONTRAST = """(() => {
@@ -51,7 +51,7 @@ SIGHTS = (((1, 0, 0), (0, 1, 0), (0, 0, 1)),
 
 
 def colour_distance(one, other):
-    """Returns the distance of two colours such as #105be1, with the kind of sight in SIGHTS that makes them look most alike."""
+    """Returns the smallest distance that two colours, such as #105be1, have for any kind of sight in SIGHTS."""
     def linear(colour):
         parts = (int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5))
         return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
@@ -111,11 +111,11 @@ class Browser:
 
     def value(self, expression):
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        assert "exceptionDetails" not in result, f"the expression has thrown an exception: {result}"
+        assert "exceptionDetails" not in result, f"JavaScript threw an exception: {expression}: {result}"
         return result["result"].get("value")
 
     def picture(self, width, height):
-        """Returns a PNG of this size, which begins at the upper left corner of the visible part of the page."""
+        """Returns a PNG of the upper left part of the window, with this size in CSS pixels."""
         shot = self.call("Page.captureScreenshot", format="png", clip={
             "x": 0, "y": self.value("scrollY"), "width": width, "height": height, "scale": 1})
         return base64.b64decode(shot["data"])
@@ -138,7 +138,7 @@ class Browser:
 
 
 class PageCase(unittest.TestCase):
-    """A test of the pages in `folder`, which setUpClass of the test sets, in one browser for all cases."""
+    """A test of pages, which uses one browser for all its cases. Its setUpClass sets `folder`, which has the pages."""
 
     folder, browser = None, None
 

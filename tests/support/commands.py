@@ -7,7 +7,8 @@ import subprocess
 import sys
 import unittest
 
-# The peak memory of a process starts with that of the process that started it, so a small process must start it.
+# The kernel counts the memory of the parent at the fork into the peak memory of a process. So a small process, which
+# runs this script, starts the measured program.
 _MEASURE = """if 1:
     import os, sys
     child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
@@ -59,7 +60,7 @@ def has_sanitizer(program):
 
 
 def measures_memory(program):
-    """Skips a case that measures the memory of a program if the program has a sanitizer, which would use most of it."""
+    """Skips a case that measures the memory of a program if the program has a sanitizer, which itself uses memory."""
     return unittest.skipIf(has_sanitizer(program), "memory is measured only in programs without a sanitizer")
 
 
@@ -71,7 +72,7 @@ def peak_memory(*command):
 
 
 def memory_growth(smallest, largest):
-    """Returns what is wrong if the peak memory of a command grows with its input. The arguments are peak memory in KiB by
-    command, for the smallest and the largest input."""
+    """Returns a message for each command whose peak memory grows with its input. The arguments are the peak memory in
+    KiB of each command, by its name, for the smallest and for the largest input."""
     return [f"{name}: peak memory of {least} KiB grew to {largest[name]} KiB" for name, least in smallest.items()
             if largest[name] > 1.3 * least + (8 << 10)]  # tables may grow up to their limits

@@ -134,7 +134,7 @@ def json_uids(body):
 
 class Receiver:
     """Runs until `close`. `choose` returns the Reply to a request, from the number of the request and its body; None means
-    success. `read_uids` returns the uids in a body."""
+    success. `read_uids` returns the ids of the log records in a body (the attribute log.record.uid)."""
 
     def __init__(self, choose=lambda number, body: None, read_uids=json_uids, context=None, port=0):
         self.choose, self.read_uids = choose, read_uids

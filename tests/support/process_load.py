@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Records processes that start and end into FILE. One has the pid of another, and one runs two programs. Prints the
-processes as {"name", "pid", "began", "ended"}, where "began" and "ended" are ranges of CLOCK_REALTIME in ns. Needs root
-and tracefs."""
+"""Starts processes, and records their starts and ends into FILE. One process gets the pid of an earlier one, and one
+runs two programs in turn. Prints the processes as {"name", "pid", "began", "ended"}, where "began" and "ended" are
+ranges of CLOCK_REALTIME in ns. Needs root and tracefs."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def run_two_programs():
 def load():
     processes = [run("/bin/sleep", "1.2")]
     again = None
-    # Tries up to 100 times, because another process may take the pid first.
+    # Starts /bin/true up to 100 times until it gets the pid of the first process, because another process may get it.
     for _ in range(100 if LAST_PID.exists() else 0):
         again = run("/bin/true", pid=processes[0]["pid"])
         if again["pid"] == processes[0]["pid"]:

@@ -23,8 +23,8 @@ def varint(number):
 
 
 def begin(fields=(), threads=(1,)):
-    """Returns the beginning of a trace that starts at 2026-11-21T10:00:00Z and counts nanoseconds. It has these
-    threads, and events E of the provider P with these fields, which are descriptions without their sizes."""
+    """Returns the beginning of a trace that starts at 2026-11-21T10:00:00Z and counts nanoseconds. It describes these
+    threads, and the event E of the provider P. `fields` are the bytes of field descriptions, without their sizes."""
     trace = struct.pack("<8HqqII", 2026, 11, 6, 21, 10, 0, 0, 0, 0, 10**9, 8, 0)
     metadata = b"\x01\x01P\x07\x01E" + struct.pack("<H", len(fields)) + b"".join(map(row, fields)) + row(b"")
     return b"Nettrace" + struct.pack("<III", 0, 6, 0) + block(TRACE, trace) + block(METADATA, b"\0\0" + row(metadata)) + \
@@ -32,8 +32,8 @@ def begin(fields=(), threads=(1,)):
 
 
 def write_long(path, intervals, fields, payload, events=50_000):
-    """Writes a trace of one thread's events, `events` in each interval, which ends with a sequence point. All have this
-    payload, and each is a nanosecond after the one before."""
+    """Writes a trace of one thread, with `events` events in each interval. All events have this payload, and each event
+    is 1 ns later than the one before."""
     with open(path, "wb") as file:
         file.write(begin(fields))
         for interval in range(intervals):

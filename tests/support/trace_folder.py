@@ -6,8 +6,8 @@ import tempfile
 
 
 def make(test_class, traces, generate, events, *seeds):
-    """Creates a folder that exists as long as the tests of the class run. It has the files of the program `traces`, and
-    the random traces with these seeds that `generate` writes, each with this number of events."""
+    """Creates a folder that exists as long as the tests of the class run. The program `traces`
+    writes its files into the folder, and `generate` writes a random trace of `events` steps for each seed."""
     holder = tempfile.TemporaryDirectory(prefix="nettrace-traces-")
     test_class.addClassCleanup(holder.cleanup)
     subprocess.run([traces, holder.name], check=True)

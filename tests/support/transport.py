@@ -11,8 +11,8 @@ import time
 import unittest.mock
 
 RINGS = os.environ.get("EVENTHEADER_TRANSPORT") in ("ring", "ring-inline")
-# Whether this user can record events of the kernel, which also reports the names of threads. Without it, a thread that has
-# ended has the name of its process.
+# Whether this user can record events of the kernel, which also give the names of threads. In a recording without
+# these events, a thread that has ended has the name of its process.
 HAS_KERNEL = os.geteuid() == 0 and pathlib.Path("/sys/kernel/tracing/events").is_dir()
 
 
@@ -28,7 +28,7 @@ def give_socket(case):
 
 
 def until(ready, seconds=60):
-    """Waits until `ready()` is true, and fails after this time."""
+    """Waits until `ready()` returns true, and fails if it does not within `seconds`."""
     end = time.monotonic() + seconds
     while not ready():
         assert time.monotonic() < end, f"the condition was not met within {seconds} s"
@@ -66,7 +66,7 @@ class RingRecorder:
             return
         self.process.send_signal(signal.SIGINT)
         errors = self.process.communicate(timeout=60)[1]
-        # 3: the selector has matched no tracepoint, because no service ran.
+        # Exit status 3: the selector has matched no tracepoint, because no service ran.
         assert self.process.returncode in (0, 3), f"nettrace record: exit status {self.process.returncode}: {errors}"
         self.process = None
         subprocess.run([self.nettrace, "verify", "--strict", self.trace], check=True)

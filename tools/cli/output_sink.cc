@@ -57,9 +57,9 @@ class PipeSink : public nettrace::Sink {
     }
     return fds[0].revents != 0;
   }
-  // Waits until the pipe is writable. After a request to end, waits at most kLastChance, and not
-  // beyond a second request. Returns false if the pipe is not writable then. Later calls do not
-  // wait.
+  // Waits until the pipe is writable, and returns true. After a request to end, waits at most
+  // kLastChance, and only until a second request. If the pipe is not writable then, returns false,
+  // and later calls do not wait.
   bool WaitForReader() {
     if (given_up_) return WaitForReaderOr(StopDescriptor(), 0);
     if (WaitForReaderOr(StopDescriptor(), -1)) return true;
@@ -75,8 +75,9 @@ class PipeSink : public nettrace::Sink {
 };
 
 absl::Status CannotCreate(const std::string& path) {
-  return base::ErrnoStatus(errno, absl::StrCat("cannot create ", path),
-                           "choose another file, in a directory that you may write to");
+  return base::ErrnoStatus(
+      errno, absl::StrCat("cannot create ", path),
+      "choose another file, in a directory that exists and that you may write to");
 }
 
 // Locks the file against other recordings until the descriptor is closed. Fails with AlreadyExists
@@ -200,9 +201,9 @@ absl::Status CheckNotPlanted(const std::string& path) {
                                                     facts.st_uid, "); name the file itself"));
   }
   if (S_ISFIFO(facts.st_mode) && IsInOpenFolder(path)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(path, " is a pipe of another user (uid ", facts.st_uid,
-                     ") in a folder that all users may write to; use a pipe in a private folder"));
+    return absl::PermissionDeniedError(absl::StrCat(
+        path, " is a pipe of another user (uid ", facts.st_uid,
+        ") in a directory that all users may write to; use a pipe in a private directory"));
   }
   return absl::OkStatus();
 }

@@ -23,7 +23,9 @@ int stop_fd = -1;
 int hurry_fd = -1;
 std::atomic<std::int64_t> stop_time = 0;  // time of the first request to end, in ns; 0: none yet
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
-// Whether a signal has arrived since the last call of ClearWake. Set before wake_fd is written to.
+// Whether a signal has arrived since the last call of ClearWake. OnSignal writes to wake_fd before
+// it sets `woken`. In the other order, a ClearWake between the two steps would clear `woken`, and
+// later calls would leave wake_fd readable.
 std::atomic<bool> woken = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
@@ -46,8 +48,8 @@ void OnSignal(int number) {
       signal(SIGINT, SIG_DFL);
     }
   }
-  woken = true;
   eventfd_write(wake_fd, 1);
+  woken = true;
   errno = saved_errno;
 }
 

@@ -29,8 +29,8 @@ absl::Status ReplyError(std::string_view name, const rapidjson::Value* parameter
   const std::string_view message =
       parameters == nullptr ? std::string_view() : TextMember(*parameters, "message");
   if (!message.empty()) return absl::Status(CodeOfErrorName(name), std::string(message));
-  // Only errors that varlink itself defines have no message. They occur if the two programs have
-  // different versions.
+  // Only errors that varlink itself defines have no message. They occur if nettraced and this
+  // program have different versions.
   std::string what(name);
   for (const char* parameter : {"interface", "method", "parameter"}) {
     if (parameters == nullptr) break;
@@ -58,7 +58,7 @@ absl::Status NotAllowed(const std::string& path) {
   }
   return absl::PermissionDeniedError(absl::StrCat(
       path, ": permission denied; run as root, or add your user to group ", found->gr_name,
-      ", which has read access, with 'usermod -aG ", found->gr_name, " USER', and log in again"));
+      ", which may view sessions, with 'usermod -aG ", found->gr_name, " USER', and log in again"));
 }
 
 absl::Status NoAnswer() {
@@ -143,7 +143,7 @@ absl::StatusOr<rapidjson::Document> ControlClient::Exchange(std::string_view met
   }
   rapidjson::Document result;
   result.CopyFrom(*parameters_of_reply, result.GetAllocator());
-  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): it does not see the allocator move.
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): `result` owns the moved allocator.
   return result;
 }
 
@@ -170,7 +170,8 @@ absl::StatusOr<std::string> ControlClient::Receive() {
     }
     if (got == 0) {
       return absl::UnavailableError(
-          "nettraced closed the connection without a reply; 'journalctl -u nettraced' shows why");
+          "nettraced closed the connection without a reply; 'journalctl -u nettraced' may show "
+          "why, else try again");
     }
     received_.append(buffer, static_cast<std::size_t>(got));
   }

@@ -145,7 +145,8 @@ absl::Status Wait(const Call& call) {
     if (left <= absl::ZeroDuration()) {
       return absl::DeadlineExceededError(absl::StrCat(
           "session ", base::Printable(session.name), " is ", std::string(StateName(session.state)),
-          " with ", session.events, " events and ", session.files, " files after ", *wanted.timeout,
+          " with ", base::Counted(session.events, "event"), " and ",
+          base::Counted(session.files, "file"), " after ", *wanted.timeout,
           " ms, so it does not meet the conditions; allow more time"));
     }
     if (!call.caller->Pause(std::min(kWaitInterval, left))) {
@@ -361,8 +362,8 @@ std::string FindMethod(const rapidjson::Document& json, Request* request) {
   return "";
 }
 
-// Carries out a request whose method and parameters are known, if the caller has the access that
-// the method needs.
+// Carries out a request for which FindMethod has returned "". The reply is the error
+// PermissionDenied if the caller lacks the access that the method needs.
 Reply Run(const Request& request, const Call& call, ReplyWriter* writer) {
   const Method& method = *request.method;
   Reply reply;
@@ -371,8 +372,9 @@ Reply Run(const Request& request, const Call& call, ReplyWriter* writer) {
                                 base::Printable(request.parameters.session.value_or("")));
   }
   if (call.caller->access() < method.access) {
-    reply.status = absl::PermissionDeniedError(absl::StrCat(
-        std::string(method.name), " is allowed only for root and members of control_group"));
+    reply.status = absl::PermissionDeniedError(
+        absl::StrCat(std::string(method.name),
+                     " is allowed only for root, the daemon's user and members of control_group"));
   } else if (method.run != nullptr) {
     reply.status = method.run(call);
     if (reply.status.ok()) reply.message = writer->Finish();

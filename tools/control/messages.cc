@@ -69,11 +69,12 @@ type DotnetProcess (
 # All counts are since the session started. Times are in UTC, in the form of RFC 3339. dropped
 # counts events that were lost because the output was too slow; lost includes them. losses contains
 # only the largest losses. discarded counts events that were still queued for a blocked output when
-# the session stopped. cpuRate is the number of samples of CPU time per second and CPU, or 0. offCpu:
-# the times in which threads have no CPU are recorded. stacks has the selectors with stacks. dotnet
-# has the providers of .NET. dotnetEnabled counts the processes of .NET that enabled their events,
-# dotnetNotEnabled those that ended or were given up without that, and dotnetNotAsked those beyond the
-# limit of processes. dotnetProcesses lists some: those that run, then the latest that have ended.
+# the session stopped. cpuRate is the number of samples of CPU time per second and CPU, or 0. offCpu
+# is true if times in which threads have no CPU are recorded. stacks has the selectors with stacks.
+# dotnet has the providers of .NET. dotnetEnabled counts the processes of .NET that enabled their
+# events, dotnetNotEnabled those that have not and are not expected to, and dotnetNotAsked those
+# beyond the limit of processes. dotnetProcesses lists some: running processes, then the latest that
+# ended.
 type Session (
   name: string,
   kind: (files, pipe, flight),
@@ -125,8 +126,8 @@ type ServiceTracepoint (name: string, sessions: []string)
 # or the service chose to. The kernel reports pid and uid; pid is 0 if the process has none in the
 # daemon's pid namespace. name, executable and cgroup are empty if they are not known. ringBytes is
 # the memory for events that the service may use. corrupt counts records that a correct service
-# cannot have written. moreTracepoints: tracepoints contains only a part. transport is memfd, or
-# inline if the events come over the socket for the reason inlineReason, which is else empty.
+# cannot have written. moreTracepoints is true if tracepoints contains only some of them. transport
+# is memfd, or inline if the events come over the socket. inlineReason has the reason for inline.
 type Service (
   pid: int,
   uid: int,

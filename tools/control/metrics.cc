@@ -43,8 +43,7 @@ struct Count {
 };
 constexpr Count kCounts[] = {
     {"events", kCounter, "", "Events written since the session started.", &SessionStatus::events},
-    {"lost_events", kCounter, "", "Events lost by the kernel and by the output.",
-     &SessionStatus::lost},
+    {"lost_events", kCounter, "", "Events lost in rings, or by the output.", &SessionStatus::lost},
     {"dropped_events", kCounter, "",
      "Lost events that were dropped because the output was too slow.", &SessionStatus::dropped},
     {"discarded_events", kCounter, "",
@@ -56,15 +55,16 @@ constexpr Count kCounts[] = {
      &SessionStatus::bytes},
     {"snapshots", kCounter, "", "Files that the flight recorder has written.",
      &SessionStatus::snapshots},
-    {"refused_snapshots", kCounter, "", "Snapshots that were refused because there were too many.",
+    {"refused_snapshots", kCounter, "",
+     "Snapshots that triggers requested and the rate limit refused.",
      &SessionStatus::snapshots_refused},
     {"dotnet_processes", kCounter, "", "Processes of .NET that enabled their events.",
      &SessionStatus::dotnet_enabled},
     {"refused_dotnet_processes", kCounter, "",
-     "Processes of .NET that ended or were given up without enabling their events.",
+     "Processes of .NET that did not enable their events: they ended, or several attempts failed.",
      &SessionStatus::dotnet_not_enabled},
     {"unasked_dotnet_processes", kCounter, "",
-     "Processes of .NET that were not asked because there were too many.",
+     "Processes of .NET that got no request for events, because there were too many.",
      &SessionStatus::dotnet_not_asked},
     {"tracepoints", kGauge, "", "Tracepoints that are recorded.", &SessionStatus::tracepoints},
     {"ring_bytes", kGauge, "bytes", "Size of the ring of each CPU.", &SessionStatus::ring_bytes},
@@ -124,8 +124,9 @@ void PutLosses(std::string* text, std::span<const SessionStatus> sessions) {
   const std::string name = "nettraced_session_largest_losses";
   // The type is gauge and not counter, because a series disappears when its loss is no longer among
   // the largest.
-  PutMetricFamily(text, name, kGauge, "",
-                  "Events lost by CPU and tracepoint; the largest, and the sum of the others.");
+  PutMetricFamily(
+      text, name, kGauge, "",
+      "Lost events by CPU and tracepoint: the largest losses, and the sum of the others.");
   for (const SessionStatus& session : sessions) {
     std::uint64_t others = session.lost;
     for (const Loss& loss : LargestLosses(session.losses, kMaxLossSeries)) {
@@ -157,15 +158,14 @@ void PutServiceCounts(std::string* text, const ServicesStatus& services) {
       absl::StrAppend(text, family, "_total{reason=", Quoted(reason), "} ", count, "\n");
     }
   };
-  put("connected", kGauge, "", "Services that are connected through shared memory.",
+  put("connected", kGauge, "", "Connected services that pass events through rings.",
       services.services.size());
-  put("ring_bytes", kGauge, "bytes",
-      "Shared memory that the connected services may use for events.", totals.ring_bytes);
-  put("events", kCounter, "", "Events read from rings in shared memory.", totals.events);
+  put("ring_bytes", kGauge, "bytes", "Memory that the connected services may use for events.",
+      totals.ring_bytes);
+  put("events", kCounter, "", "Events read from the rings of services.", totals.events);
   put_reasons("lost_events", "Events that services could not write to their rings, by reason.",
               totals.lost);
-  put("corrupt_records", kCounter, "", "Records that no correct service can have written.",
-      totals.corrupt);
+  put("corrupt_records", kCounter, "", "Invalid records in the rings of services.", totals.corrupt);
   put_reasons("refused_connections",
               "Connections of services that were refused or ended, by reason.", totals.refused);
 }

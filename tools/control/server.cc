@@ -246,7 +246,7 @@ class ListeningSocket {
     result.path_ = path;
     RETURN_IF_ERROR(result.Lock());
     RETURN_IF_ERROR(result.Bind());
-    // Sets the access rules before listen, because clients can connect from then on.
+    // Sets the access rules before listen, because clients can connect once listen has returned.
     RETURN_IF_ERROR(rules.Apply(path));
     if (listen(result.socket_.get(), kBacklog) != 0) {
       return base::ErrnoStatus(errno, absl::StrCat(path, ": listen"));
@@ -379,9 +379,10 @@ class Server : public ControlServer {
     absl::StatusOr<Peer> peer = PeerOf(socket.get());
     const Access access = peer.ok() ? rules_.Of(*peer) : Access::kNone;
     if (access == Access::kNone) {
-      return Refuse(socket.get(), absl::PermissionDeniedError(
-                                      "access denied; only root and members of look_group and "
-                                      "control_group may use this socket"));
+      return Refuse(socket.get(),
+                    absl::PermissionDeniedError(
+                        "access denied; only root, the daemon's user and members of look_group and "
+                        "control_group may use this socket"));
     }
     if (IsFull(peer->user)) {
       return Refuse(socket.get(), absl::ResourceExhaustedError(absl::StrCat(
@@ -443,7 +444,8 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(Service* ser
   base::UniqueFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid() || !wake.valid()) {
-    return base::ErrnoStatus(errno, "eventfd", "raise LimitNOFILE= of nettraced.service");
+    return base::ErrnoStatus(errno, "creating the control socket: eventfd",
+                             "raise LimitNOFILE= of nettraced.service");
   }
   try {
     return std::make_unique<Server>(service, std::move(options), rules, std::move(socket),

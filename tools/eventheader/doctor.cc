@@ -91,12 +91,12 @@ void SayInline(const Facts& facts, const Invocation& invocation) {
                                 base::Printable(services[i].inline_reason)));
   }
   if (services.size() > kMost) {
-    invocation.Say(absl::StrCat(services.size() - kMost,
-                                " further services send their events over the socket"));
+    invocation.Say(absl::StrCat("further services that send their events over the socket: ",
+                                services.size() - kMost));
   }
 }
 
-// Prints which .NET processes can write events for a collector.
+// Prints which .NET processes can write events to user_events.
 void SayDotnet(const collector::DotnetSurvey& survey, const Invocation& invocation) {
   std::vector<std::string> able;
   for (const collector::DotnetRuntime& runtime : survey.runtimes) {
@@ -104,7 +104,7 @@ void SayDotnet(const collector::DotnetSurvey& survey, const Invocation& invocati
     able.push_back(absl::StrCat(runtime.pid, " (", runtime.name, ", ", runtime.version, ")"));
   }
   invocation.Say(absl::StrCat(
-      ".NET processes that --dotnet can record: ",
+      ".NET processes whose runtimes can write events to user_events: ",
       able.empty() ? "none" : base::Printable(absl::StrJoin(able, ", ")),
       survey.is_complete ? "" : "; not checked: further processes, because there are too many"));
 }
@@ -138,7 +138,7 @@ void Doctor(const DoctorArguments& arguments, Invocation* invocation) {
 void AddDoctor(CLI::App& app, Invocation* invocation) {
   auto arguments = std::make_shared<DoctorArguments>();
   CLI::App* command =
-      app.add_subcommand("doctor", "Find out why nothing is collected, and how to solve it");
+      app.add_subcommand("doctor", "Find out why nothing is recorded, and how to solve it");
   command
       ->add_option("--for", arguments->subject,
                    "Process (by its pid), systemd unit or user to check")
@@ -147,7 +147,8 @@ void AddDoctor(CLI::App& app, Invocation* invocation) {
       ->capture_default_str();
   command->add_flag(
       "--dotnet", arguments->dotnet,
-      "Also check which .NET processes can write events for 'nettrace record --dotnet'");
+      "Also check which .NET processes can write events of 'nettrace record --dotnet' to "
+      "user_events");
   command->add_flag("--json", arguments->json, "Print one JSON object per line for each problem");
   command->footer(
       "This command checks the kernel, the socket for services without user_events, tracefs, "

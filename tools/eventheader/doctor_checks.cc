@@ -28,7 +28,7 @@ using control::SessionStatus;
 
 constexpr char kUsualPath[] = "/sys/kernel/tracing/user_events_data";
 constexpr char kMountCommand[] = "mount -t tracefs tracefs /sys/kernel/tracing";
-// Number of tracepoint ids; an id has 16 bits.
+// Number of tracepoint ids: an id has 16 bits, and is not 0.
 constexpr std::uint64_t kMaxTracepointIds = 65535;
 // Bit numbers of capabilities.
 constexpr int kCapDacOverride = 1;
@@ -68,8 +68,8 @@ std::string GroupName(gid_t group) {
 }
 
 // Returns whether a process with these rights may access a file. `bits` are the needed access bits
-// in the position for others, such as S_IWOTH. `capabilities_count` is false for a process in a
-// user namespace, whose capabilities have no effect on files of the machine.
+// in the position for others, such as S_IWOTH. `capabilities_count` states whether capabilities
+// have an effect: in a user namespace, they have none on files of the machine.
 bool May(const Identity& identity, const FileFacts& file, mode_t bits, bool capabilities_count) {
   if (capabilities_count && Has(identity, kCapDacOverride)) return true;
   if (capabilities_count && bits == S_IXOTH && Has(identity, kCapDacReadSearch)) return true;
@@ -185,8 +185,8 @@ void CheckFiles(const ProcessFacts& process, const std::string& name,
 }
 
 // Checks the daemon's limit of locked memory. The daemon's rings are locked memory. The kernel
-// allows each user perf_event_mlock_kb for each CPU; the rest of the rings must fit into the limit
-// of the process.
+// allows each user perf_event_mlock_kb KiB of rings for each CPU; the rest of the rings must fit
+// into the limit of the process.
 void CheckLockedMemory(const Facts& facts, const ProcessFacts& daemon,
                        std::vector<Finding>* findings) {
   if (!facts.perf_event_paranoid || *facts.perf_event_paranoid <= -1 || !daemon.identity ||
@@ -194,7 +194,8 @@ void CheckLockedMemory(const Facts& facts, const ProcessFacts& daemon,
       !facts.perf_event_mlock_kib || !facts.cpus || !facts.daemon.sessions.ok()) {
     return;
   }
-  // Computes a lower bound: sessions share rings, so only the largest ring size counts.
+  // Computes a lower bound of the bytes of rings: all sessions might share rings of the largest
+  // size.
   std::uint64_t ring_bytes = 0;
   for (const SessionStatus& session : *facts.daemon.sessions) {
     ring_bytes = std::max(ring_bytes, session.ring_bytes);
@@ -216,7 +217,7 @@ Finding StateFinding(const SessionStatus& session) {
   switch (session.state) {
     case SessionStatus::State::kStopped:
       return {"sessions", absl::StrCat("session ", session.name, " is stopped", why),
-              absl::StrCat("'nettrace ctl start ", session.name, "'")};
+              absl::StrCat("run 'nettrace ctl start ", session.name, "'")};
     case SessionStatus::State::kSuspended:
       return {"sessions",
               absl::StrCat("session ", session.name,
@@ -269,13 +270,14 @@ std::vector<Finding> CheckSocket(const Facts& facts) {
     const bool is_last = &file == &subject.way_to_socket.back();
     if (file.error == ENOENT) {
       const std::string folder = path.substr(0, path.rfind('/'));
-      // The default path is a link into the subfolder `services`, which has no control socket.
+      // The default path is a link to a socket in the subfolder `services`. Mounts only this
+      // subfolder, because the folder of the link also has the control socket.
       const bool is_link = path == eh::internal::ring::kSystemSocket;
       const std::string mount = absl::StrCat(folder, is_link ? "/services:" : ":", folder);
       return {{"socket",
                absl::StrCat("the socket of services, ", path, ", does not exist for ",
                             SubjectName(facts)),
-               absl::StrCat("mount the folder of the socket where the service runs: '-v ", mount,
+               absl::StrCat("mount the directory of the socket where the service runs: '-v ", mount,
                             ":ro' of containers, BindReadOnlyPaths=", mount, " of units")}};
     }
     if (file.error != 0) return {};
@@ -285,8 +287,8 @@ std::vector<Finding> CheckSocket(const Facts& facts) {
              absl::StrFormat("%s may not %s %s (mode %04o, group %s)", SubjectName(facts),
                              is_last ? "connect to" : "pass through", file.path, file.mode & 07777,
                              GroupName(file.group)),
-             "run the collector as root or by its package: all users may then connect; or run the "
-             "service as the user of the collector"}};
+             "run the collector as root, or install its package, whose units make the socket: all "
+             "users may then connect; or run the service as the user of the collector"}};
   }
   return {};
 }
@@ -295,7 +297,7 @@ std::vector<Finding> CheckTracefs(const Facts& facts) {
   if (TracefsMount(facts.mounts) != nullptr) return {};
   return {{"tracefs", "tracefs is not mounted",
            absl::StrCat(
-               "'", kMountCommand,
+               "run '", kMountCommand,
                "'; to mount it at each boot, 'systemctl enable --now sys-kernel-tracing.mount'")}};
 }
 
@@ -324,7 +326,7 @@ std::vector<Finding> CheckPermission(const Facts& facts) {
              facts.user_name.empty()
                  ? DropIn(facts, absl::StrCat("SupplementaryGroups=", group))
                  : absl::StrCat(
-                       "'usermod -aG ", group, " ", facts.user_name,
+                       "run 'usermod -aG ", group, " ", facts.user_name,
                        "', and log in again; for a service, set SupplementaryGroups=", group)}};
   }
   const std::string folder = subject.way[subject.way.size() - 2].path;
@@ -435,7 +437,7 @@ std::vector<Finding> CheckDaemon(const Facts& facts) {
              "install it, or record with 'nettrace record'"}};
   }
   return {{"daemon", absl::StrCat("nettraced is not running (", state, ")"),
-           "'systemctl enable --now nettraced'"}};
+           "run 'systemctl enable --now nettraced'"}};
 }
 
 std::vector<Finding> CheckRefused(const Facts& facts) {
@@ -456,7 +458,7 @@ std::vector<Finding> CheckRefused(const Facts& facts) {
 std::vector<Finding> CheckSessions(const Facts& facts) {
   if (!facts.daemon.sessions.ok()) return {};
   if (facts.daemon.sessions->empty()) {
-    return {{"sessions", "nettraced has no session, so it collects nothing",
+    return {{"sessions", "nettraced has no session, so it records nothing",
              "define one in /etc/nettraced/NAME.toml, see nettraced.toml(5), and run 'systemctl "
              "reload nettraced'"}};
   }

@@ -74,10 +74,10 @@ void Print(const std::vector<Tracepoint>& tracepoints, bool as_json, const Invoc
       PrintRow(tracepoint, holders);
     }
     if (tracepoint.IsTaken()) {
-      invocation.Say(absl::StrCat("tracepoint ", tracepoint.name,
-                                  " has an EventHeader name and the fields '", *tracepoint.fields,
-                                  "'; no EventHeader service can use it until 'eventheader "
-                                  "unregister' has deleted it"));
+      invocation.Say(absl::StrCat(
+          "tracepoint ", tracepoint.name,
+          " has an EventHeader name, but not EventHeader's fields (it has '", *tracepoint.fields,
+          "'); services cannot register it until 'eventheader unregister' has deleted it"));
     }
   }
 }
@@ -95,8 +95,8 @@ void List(const ListArguments& arguments, Invocation* invocation) {
     return invocation->Fail(NeitherAnswers(list.status(), services.status()));
   }
   if (!list.ok()) {
-    // If the kernel has no user_events, the list is complete without them. The error is then
-    // reported only on request.
+    // Without tracefs or user_events, services use only rings, so the list is complete, and the
+    // error is reported only on request. Without permission, tracepoints may be missing.
     if (arguments.verbose || absl::IsPermissionDenied(list.status())) {
       invocation->Say(
           absl::StrCat("tracepoints of user_events are not listed: ", list.status().message()));
@@ -145,8 +145,8 @@ void AddList(CLI::App& app, Invocation* invocation) {
       "EventHeader, hits if the tracepoint has no histogram. '?' means that the kernel does not "
       "report whether the tracepoint persists after its last user exits.\n\n"
       "Services without user_events pass their events to nettraced through shared memory. Their "
-      "tracepoints are those that nettraced reports; 'used by' has its sessions, as "
-      "nettraced:SESSION.\n\n"
+      "tracepoints are listed only if nettraced runs. The column 'used by' then has the sessions "
+      "of nettraced, as nettraced:SESSION.\n\n"
       "Exit code: 0 tracepoints were listed; 1 failed; 2 wrong usage; 3 no tracepoint "
       "matches.\n\n"
       "Examples:\n"

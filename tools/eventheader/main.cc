@@ -17,7 +17,7 @@ namespace {
 int Main(int argc, char** argv) {
   CLI::App app(
       "Register and list EventHeader tracepoints of user_events, and find out why nothing is "
-      "collected from them.",
+      "recorded from them.",
       "eventheader");
   app.formatter(std::make_shared<cli::HelpFormatter>());
   app.require_subcommand(1);

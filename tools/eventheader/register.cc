@@ -106,7 +106,7 @@ Registrations Collect(const RegisterArguments& arguments, Invocation* invocation
                      is_usage ? cli::kExitUsage : cli::kExitConfiguration);
   }
   const std::size_t hidden = registrations.error_count() - registrations.errors().size();
-  if (hidden != 0) invocation->Say(absl::StrCat("and ", hidden, " more errors"));
+  if (hidden != 0) invocation->Say(absl::StrCat("further errors: ", hidden));
   return registrations;
 }
 
@@ -155,7 +155,7 @@ void Register(const RegisterArguments& arguments, Invocation* invocation) {
     return;  // the cause of the error usually applies to all tracepoints
   }
   if (arguments.notify) {
-    sd_notifyf(0, "READY=1\nSTATUS=%zu tracepoints are registered", wanted.definitions().size());
+    sd_notifyf(0, "READY=1\nSTATUS=Registered tracepoints: %zu", wanted.definitions().size());
   }
   if (arguments.hold) Hold();
 }

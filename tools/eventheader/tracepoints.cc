@@ -180,7 +180,7 @@ std::string DescribeUsers(const Tracepoint& tracepoint, const Holders& holders) 
   }
   if (!holders.all) {
     absl::StrAppend(&text, text.empty() ? "" : "; ",
-                    "some processes are not visible from here, but to root outside of containers");
+                    "some processes are visible only to root outside of containers");
   }
   return text.empty() ? "no user of it is visible" : text;
 }

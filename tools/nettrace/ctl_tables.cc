@@ -139,14 +139,15 @@ void PutSamples(std::string* text, const SessionStatus& session) {
   PutList(text, "stacks", session.stacks);
 }
 
-// Adds the processes of .NET, if the session records some.
+// Adds the .NET providers that the session records, if any. Also adds how many processes have
+// enabled them, and the reasons of the processes that have not.
 void PutDotnet(std::string* text, const SessionStatus& session) {
   if (session.dotnet.empty()) return;
   PutFact(text, ".NET", base::Printable(absl::StrJoin(session.dotnet, " ")));
   PutFact(text, "",
           absl::StrCat("processes: ", session.dotnet_enabled, " enabled their events, ",
-                       session.dotnet_not_enabled, " did not, ", session.dotnet_not_asked,
-                       " were not asked"));
+                       session.dotnet_not_enabled,
+                       " did not; requests not sent: ", session.dotnet_not_asked));
   for (const control::DotnetProcess& process : session.dotnet_processes) {
     if (process.reason.empty()) continue;
     absl::StrAppendFormat(text, "    %u (%s): %s\n", process.pid, base::Printable(process.name),
@@ -317,8 +318,8 @@ std::string StatusDetails(const SessionStatus& session, absl::Time now) {
           absl::StrCat(base::FormatGrouped(session.events), ", ",
                        FormatCount(session.events_per_second), "/s"));
   PutFact(&text, "lost",
-          absl::StrCat(base::FormatGrouped(session.lost), ", of which ",
-                       base::FormatGrouped(session.dropped), " because of a slow output"));
+          absl::StrCat(base::FormatGrouped(session.lost), " (",
+                       base::FormatGrouped(session.dropped), " because of a slow output)"));
   if (session.discarded != 0) {
     PutFact(
         &text, "discarded",

@@ -201,9 +201,9 @@ class FieldColumns {
   std::vector<std::size_t> widths_;  // widths of all columns but the last one
 };
 
-// Prints the selected events. Returns false if an activity inside of --activity was left out
-// because of ActivityTree::kMaxActivities. Ends without an error if standard output cannot be
-// written, because FinishOutput reports this error.
+// Prints the selected events. Returns false if an activity that began within the activity of
+// --activity was left out because of ActivityTree::kMaxActivities. Ends without an error if
+// standard output cannot be written, because FinishOutput reports this error.
 bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
   using Step = trace::EventStream::Step;
   const trace::PayloadStyle style =
@@ -259,9 +259,10 @@ bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
 // Prints the error of the temporary file for sorting, and what the user can do.
 void PrintSortError(const std::string& path, const absl::Status& status) {
   PrintInputError("dump", path, status);
-  absl::FPrintF(stderr,
-                "nettrace dump: sorting needs a temporary file; set TMPDIR to a folder with enough "
-                "space, or use --file-order to skip sorting\n");
+  absl::FPrintF(
+      stderr,
+      "nettrace dump: sorting needs a temporary file; set TMPDIR to a directory with enough "
+      "space, or use --file-order to skip sorting\n");
 }
 
 absl::StatusOr<InputFiles::Opened> OpenFiles(const DumpArguments& arguments,
@@ -334,11 +335,11 @@ void AddDump(CLI::App& app, int* exit_code) {
   dump->add_flag("--file-order", arguments->file_order,
                  "Print events in the order of the file, without sorting them");
   dump->add_flag("-f,--follow", arguments->follow,
-                 "Wait at the end of the file for more, until the recording ends");
+                 "Wait at the end of the file for more events, until the recording ends");
   CLI::Option* const time =
       dump->add_option("--time", arguments->time,
-                       "Time to print: absolute, relative to the first printed event, or delta to "
-                       "the one before; in s")
+                       "Time to print: absolute; or in s, relative to the first printed event, or "
+                       "delta to the previous one")
           ->check(CLI::IsMember({kAbsolute, kRelative, kDelta}))
           ->default_val(kAbsolute);
   dump->get_option("--json")->excludes(time);

@@ -90,7 +90,7 @@ bool IsDataset(const ExportArguments& arguments) {
   return arguments.is_typed || !arguments.partition.empty();
 }
 
-// Returns the format of the command line if its output consists of sums of stacks, else nullopt.
+// Returns the format of the command line if it is one that adds up events by stack, else nullopt.
 std::optional<stacks::Format> StacksFormat(const ExportArguments& arguments) {
   if (arguments.format == "folded") return stacks::Format::kFolded;
   if (arguments.format == "speedscope") return stacks::Format::kSpeedscope;
@@ -109,7 +109,7 @@ void PrintLostStacks(const ExportArguments& arguments, std::uint64_t stacks) {
                 has_addresses ? "only the addresses" : "no stacks");
 }
 
-// Prints what the output of a complete export lacks.
+// Prints what the output lacks. Must be called only after the whole export has succeeded.
 void PrintRemarks(const ExportArguments& arguments, const ExportFeed& run,
                   const Exporter& exporter) {
   if (const std::string remark = exporter.Remark(); !remark.empty()) {
@@ -236,7 +236,7 @@ int ExportFile(const ExportArguments& arguments, const output::FileAccess& acces
   return Write(arguments, run, exporter->get(), &file, progress);
 }
 
-// Sends the records to a receiver. After an error, the receiver has a part of them.
+// Sends the events to the receiver at a URL. After an error, the receiver has a part of them.
 int ExportToUrl(const ExportArguments& arguments, ExportFeed* run, Progress* progress) {
   const auto exporter = ship::UrlExporter::Create(arguments.connection, arguments.output,
                                                   OtlpFormOf(arguments), run->reader().trace());
@@ -398,7 +398,7 @@ void AddExport(CLI::App& app, int* exit_code) {
                     "each field, into a directory");
   command
       ->add_option("--partition", arguments->partition,
-                   "For parquet: divide the rows into directories by these keys, such as "
+                   "For parquet: divide the rows by these keys, into directories such as "
                    "date=2026-11-23/hour=13/host=web1")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -418,8 +418,9 @@ void AddExport(CLI::App& app, int* exit_code) {
       "ctf is the Common Trace Format 1.8, a directory that babeltrace2 and Trace Compass read. "
       "ctf2 is its version 2, for babeltrace2 2.1 and later. The directory must not exist yet or "
       "must be empty. fxt is the Fuchsia trace format, which Perfetto reads. json is the "
-      "trace-event format, which Perfetto reads, and speedscope with --profile speedscope. csv "
-      "has a line for each event, and a column for each field of all events. parquet is a table "
+      "trace-event format, which Perfetto reads; with --profile speedscope, speedscope reads it, "
+      "too. csv has a line for each event, and a column for each field of all events. parquet is a "
+      "table "
       "with a row for each event and its fields in JSON, for DuckDB, ClickHouse and Spark; with "
       "--typed, each kind of event is a table with a column for each field. otlp contains log "
       "records for OpenTelemetry, as requests in protobuf, each after its length; otlp-json has a "

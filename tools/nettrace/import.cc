@@ -59,7 +59,7 @@ void ReportDamages(const ImportArguments& arguments, const std::vector<absl::Sta
                    std::uint64_t count) {
   for (const absl::Status& damage : damages) PrintRemark(arguments, std::string(damage.message()));
   if (count > damages.size()) {
-    PrintRemark(arguments, absl::StrCat("and ", count - damages.size(), " more damaged places"));
+    PrintRemark(arguments, absl::StrCat("further damaged places: ", count - damages.size()));
   }
 }
 
@@ -88,9 +88,9 @@ int WriteTrace(const ImportArguments& arguments, const std::vector<struct stat>&
                                         trace->why_not_kept()));
   }
   if (trace->lost_beyond() > 0) {
-    PrintRemark(arguments, absl::StrCat(trace->lost_beyond(),
-                                        " more lost events are not counted, because a file cannot "
-                                        "hold so large a count between two events"));
+    PrintRemark(arguments, absl::StrCat("further lost events, which are not counted, because a "
+                                        "file cannot hold so large a count between two events: ",
+                                        trace->lost_beyond()));
   }
   absl::FPrintF(stderr, "nettrace import: %s: %s, %d lost, %s\n", InputName(arguments.output),
                 base::Counted(trace->events(), "event"), trace->lost(),
@@ -102,14 +102,13 @@ int WriteTrace(const ImportArguments& arguments, const std::vector<struct stat>&
 
 void ReportCtf(const ImportArguments& arguments, const importing::ctf::CtfImporter& importer) {
   if (importer.packets_missing() > 0) {
-    PrintRemark(arguments,
-                absl::StrCat(importer.packets_missing(),
-                             " packets are missing; the number of their events is unknown"));
+    PrintRemark(arguments, absl::StrCat("missing packets: ", importer.packets_missing(),
+                                        "; the number of their events is unknown"));
   }
   if (importer.moved() > 0) {
-    PrintRemark(arguments, absl::StrCat(importer.moved(),
-                                        " events are out of order in their stream; they got the "
-                                        "time of the event before them"));
+    PrintRemark(arguments,
+                absl::StrCat("events that are out of order in their stream: ", importer.moved(),
+                             "; they got the time of the event before them"));
   }
 }
 
@@ -143,15 +142,13 @@ int ImportCtf(const ImportArguments& arguments) {
 
 void ReportFxt(const ImportArguments& arguments, const importing::fxt::FxtImporter& importer) {
   if (importer.skipped() > 0) {
-    PrintRemark(
-        arguments,
-        absl::StrCat(
-            importer.skipped(),
-            " records were left out, because a NetTrace file cannot represent their kinds"));
+    PrintRemark(arguments, absl::StrCat("left out ", base::Counted(importer.skipped(), "record"),
+                                        " of kinds that a NetTrace file cannot represent"));
   }
   if (importer.buffers_full() > 0) {
-    PrintRemark(arguments, absl::StrCat("a buffer was full ", importer.buffers_full(),
-                                        " times; the number of lost records is unknown"));
+    PrintRemark(arguments, absl::StrCat("a provider's buffer was full ",
+                                        base::Counted(importer.buffers_full(), "time"),
+                                        "; the number of lost records is unknown"));
   }
 }
 

@@ -175,8 +175,9 @@ std::string OnCpu(std::uint32_t cpu) {
   return cpu == trace::kRingCpu ? "" : absl::StrCat(" on CPU ", cpu);
 }
 
-// Prints what the account reports: the largest losses, dropped events, earlier sections, the last
-// changes of CPUs, and the number of tracepoints that were left out.
+// Prints what the account reports: the largest losses, services with unknown losses, dropped
+// events, earlier sections, the last changes of CPUs, how often samples were throttled, and the
+// numbers of stacks that were not unwound and of tracepoints that were left out.
 void PrintAccount(const Events& events) {
   constexpr std::size_t kShown = 10;
   const trace::AccountSummary& account = events.account;
@@ -192,8 +193,18 @@ void PrintAccount(const Events& events) {
     left -= count;
   }
   if (left != 0) PrintRow("lost of", absl::StrCat("others: ", left));
+  const std::vector<trace::AccountEvent>& services = account.unknown_services();
+  for (std::size_t i = 0; i < std::min(services.size(), kShown); ++i) {
+    PrintRow("losses unknown", trace::UnknownServiceText(services[i]));
+  }
+  if (const std::uint64_t more =
+          services.size() - std::min(services.size(), kShown) + account.unknown_services_left_out();
+      more != 0) {
+    PrintRow("losses unknown", absl::StrCat(more, " more"));
+  }
   if (account.dropped() != 0) {
-    PrintRow("dropped", absl::StrCat(account.dropped(), " of these: ", account.dropped_reason()));
+    PrintRow("dropped",
+             absl::StrCat(account.dropped(), " of the lost events: ", account.dropped_reason()));
   }
   if (const auto& section = account.section()) {
     PrintRow("continues",
@@ -225,7 +236,7 @@ void PrintAccount(const Events& events) {
     PrintRow("stacks not unwound",
              absl::StrCat(base::Counted(account.stacks_skipped(), "event"), " with a cut stack"));
   }
-  if (events.left_out != 0) PrintRow("left out", absl::StrCat(events.left_out, " tracepoints"));
+  if (events.left_out != 0) PrintRow("left out", base::Counted(events.left_out, "tracepoint"));
 }
 
 void PrintTable(const nettrace::Reader& reader, const Events& events) {

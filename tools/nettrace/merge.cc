@@ -26,7 +26,8 @@ void AddMerge(CLI::App& app, int* exit_code) {
   AddModeOption(command, "that of the inputs", [rewrite](mode_t mode) { rewrite->mode = mode; });
 
   command->footer(
-      "Timestamps are converted to the clock of the first file, by the sync times of all files. "
+      "Timestamps are converted to the clock of the first file. The conversion uses the UTC time "
+      "that each file states for one value of its clock. "
       "The output gets its name when it is complete, and replaces an existing file.\n\n"
       "Exit code: 0 written; 1 an input is damaged (see repair) or the output cannot be written; "
       "2 an input cannot be read, or wrong usage.\n\n"

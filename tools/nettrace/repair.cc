@@ -68,7 +68,8 @@ int RepairEach(Rewrite rewrite) {
   const bool has_folder = std::any_of(rewrite.inputs.begin(), rewrite.inputs.end(), IsDirectory);
   absl::StatusOr<std::vector<std::string>> inputs = rewrite.inputs;
   if (has_folder || inputs->size() > 1) inputs = FindFiles(rewrite.command, rewrite.inputs);
-  // A file of a directory is never replaced, even if it is the only one.
+  // If an input is a directory, the output must be one too, so that it cannot replace a file of the
+  // input. This also applies if the input has only one file.
   if (inputs.ok() && has_folder && !IsDirectory(rewrite.output)) {
     inputs = absl::InvalidArgumentError(
         absl::StrCat(rewrite.output, ": not a directory; create one for the results"));
@@ -110,9 +111,10 @@ void AddRepair(CLI::App& app, int* exit_code) {
       "events. Each skipped part is printed, with an estimate of its number of events. V4 and V5 "
       "files become V6. The output gets its name when it is complete, and replaces an existing "
       "file.\n"
-      "If the input has no end, losses are unknown for the time at its end. This time is printed, "
-      "and recorded in the output as an event (AccountUnknown of the provider "
-      "NetTrace.Collector).\n"
+      "If the input was cut off (it has no EndOfStream block), losses near its end are unknown. "
+      "The "
+      "time of these losses is printed, and recorded in the output as an event (AccountUnknown of "
+      "the provider NetTrace.Collector).\n"
       "Several files are repaired one by one, into an existing directory. The ending .partial of "
       "their names is removed.\n\n"
       "Exit code: 0 written; 1 an output cannot be written; 2 an input cannot be read, or wrong "

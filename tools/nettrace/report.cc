@@ -97,7 +97,7 @@ std::string TitleOf(const std::vector<std::string>& names) {
   return absl::StrCat(names.front(), " and ", names.size() - 1, " more files");
 }
 
-// Reads its input twice and collects the contents of its page.
+// Reads the input twice and collects the contents of the page.
 class Report {
  public:
   Report(const ReportArguments& arguments, const RereadInput& input,
@@ -120,7 +120,7 @@ class Report {
   // returns Cancelled after a signal.
   absl::Status Count();
   // Selects the events that the page shows individually. `again` reads the same input from its
-  // start. Fails like Count, and if the page would be too large even without single events. Must be
+  // start. Fails like Count, and if the page would be too large even without these events. Must be
   // called after Count.
   absl::Status Select(std::unique_ptr<nettrace::Reader> again);
   // Writes the page. Must be called after Select.
@@ -243,8 +243,8 @@ void Report::OnSelected(const nettrace::Event& event) {
 void Report::OnAccount(const nettrace::Event& event) {
   ++facts_.account_events;
   const std::optional<trace::AccountEvent> account = trace::ParseAccount(event);
-  // If a section begins inside the file, its event counts earlier events of the same file, which
-  // this page already shows.
+  // If a section begins inside the file, the event that reports it counts earlier events of the
+  // same file, which this page already shows.
   if (!account || (account->kind == trace::AccountEvent::Kind::kSectionBegan && has_intervals_))
     return;
   facts_.account.Add(*account);
@@ -357,8 +357,8 @@ void AddReport(CLI::App& app, int* exit_code) {
       "directory, are read as one, in the order of time. They are read twice; a pipe is copied to "
       "a temporary file in TMPDIR. The report gets its name when it is complete, and replaces an "
       "existing file.\n\n"
-      "Exit code: 0 written; 1 the report cannot be written, or the input is cut or damaged, and "
-      "the report shows everything before the damage; 2 the input cannot be read, or wrong "
+      "Exit code: 0 written; 1 the report cannot be written, or the input is truncated or damaged, "
+      "and the report shows everything before the damage; 2 the input cannot be read, or wrong "
       "usage.\n\n"
       "Examples:\n"
       "  nettrace report trace.nettrace -o report.html\n"

@@ -81,7 +81,7 @@ void PrintText(const ship::ShipCounts& counts, const ship::DeliveryCounts& deliv
                 delivered.rejected + spans.rejected, delivered.refused + spans.refused);
 }
 
-// Prints an error without the rest of the command line, and returns `exit_code`.
+// Prints the error and returns `exit_code`.
 int Fail(const absl::Status& status, int exit_code) {
   absl::FPrintF(stderr, "nettrace ship: %s\n", std::string(status.message()));
   return exit_code;
@@ -177,7 +177,7 @@ void AddShip(CLI::App& app, int* exit_code) {
       ->type_name("URL");
   command
       ->add_option("--state", arguments->state,
-                   "File that remembers what was sent; each ship needs a different one")
+                   "File that stores what was sent; each nettrace ship needs its own file")
       ->required()
       ->type_name("FILE");
   command
@@ -188,7 +188,7 @@ void AddShip(CLI::App& app, int* exit_code) {
                     "Send the files that there are, and end; without it, wait for new files");
   AddSpanOptions(command, arguments.get());
   ship::AddConnectionOptions(command, &arguments->connection, "never; 1m with --once");
-  command->add_option("--encoding", arguments->encoding, "Form of requests (default: protobuf)")
+  command->add_option("--encoding", arguments->encoding, "Encoding of requests (default: protobuf)")
       ->check(CLI::IsMember({"protobuf", "json"}));
   cli::AddSizeOption(
       command, "--request-size", std::uint64_t{64} << 20,
@@ -207,10 +207,10 @@ void AddShip(CLI::App& app, int* exit_code) {
       "Requests that the receiver refuses are counted and not repeated.\n"
       "nettrace-ship.service runs this command for the files of nettraced; "
       "/usr/share/doc/nettraced/guides/opentelemetry-collector.md is a guide.\n\n"
-      "Exit code: 0 everything was sent, or without --once a signal ended it; 1 the receiver was "
-      "given up, or the state cannot be saved, or with --once: some records were not accepted, a "
-      "file was damaged or deleted before it was sent, or a signal ended it; 2 no file can be "
-      "read, or wrong usage.\n\n"
+      "Exit code: 0 everything was sent, or without --once a signal ended the run; 1 no "
+      "answer came within --give-up, or the state cannot be saved, or with --once: some records "
+      "were not accepted, a file was damaged or deleted before it was sent, or a signal ended the "
+      "run; 2 no file can be read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace ship --once --to http://localhost:4318 --state s.json trace.nettrace\n"
       "  nettrace ship --to https://collector.example:4318 --header-file headers \\\n"

@@ -25,7 +25,7 @@ namespace {
 constexpr char kSymbolize[] = "symbolize";
 
 struct SymbolizeArguments {
-  symbolize::Options options;  // the input is not set
+  symbolize::Options options;  // without the input
   std::vector<std::string> inputs;
   bool json = false;
 };
@@ -105,12 +105,12 @@ void AddSymbolize(CLI::App& app, int* exit_code) {
       "the file that the process had mapped, in its debug information (by build id, then by debug "
       "link), in its section .gnu_debugdata, and in the perf map of a JIT compiler, "
       "/tmp/perf-PID.map. A file is used only if it has the build id of the mapping. If the "
-      "recording does not state the build id, two conditions must hold. The file must be on the "
-      "recorded host, unchanged since it was mapped. And the process must still map it, every user "
-      "must be allowed to read it, or you must be its owner, but not root.\n"
-      "Names are written as they are in the file; dump --stacks shows those of C++ and Rust in "
-      "their readable form. Functions whose names the file has are not searched again. The output "
-      "gets its name when it is complete.\n\n"
+      "recording does not state the build id, a file is used only on the recorded host, if it is "
+      "unchanged since the process mapped it, and if the process still maps it, every user may "
+      "read it, or its owner runs this command and is not root.\n"
+      "Names are written as the symbol tables have them; dump --stacks shows those of C++ and Rust "
+      "in their readable form. Functions that the recording already names are not searched again. "
+      "The output gets its name when it is complete.\n\n"
       "Exit code: 0 written; 1 an input is damaged (see repair) or an output cannot be written; "
       "2 an input cannot be read, or wrong usage.\n\n"
       "Examples:\n"

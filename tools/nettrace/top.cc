@@ -80,7 +80,7 @@ void AddSources(CLI::App* command, TopArguments* arguments) {
       ->needs(session);
   command
       ->add_flag("-f,--follow", arguments->follow,
-                 "Wait at the end of the file for more, until the recording ends")
+                 "Wait at the end of the file for more events, until the recording ends")
       ->excludes(selectors, session);
   file->excludes(selectors, session);
   selectors->excludes(session);
@@ -108,7 +108,7 @@ void AddTop(CLI::App& app, int* exit_code) {
       "Read for this time, e.g. 10s; implies --once. For a table of -e or --session, the default "
       "is --interval");
   AddColorOption(command, &arguments->color,
-                 "Color levels, errors, and durations that are longer than one minute ago");
+                 "Color levels, errors, and durations that have grown since the minute before");
   AddFilterOptions(command, &arguments->filter);
   command->footer(
       "Keys: p, e, o, t, c, l and f show providers, events, processes, threads, CPUs, levels and "
@@ -117,7 +117,7 @@ void AddTop(CLI::App& app, int* exit_code) {
       "/ filters rows; space freezes the screen; q quits; ? shows all keys.\n\n"
       "Exit code: 0 everything was read, or the user stopped it; 1 the input is truncated or "
       "damaged, and everything before the damage was counted, or the recording failed; 2 the input "
-      "cannot be read, or wrong usage; 3 instead of 0, a selector matched no tracepoint that can "
+      "cannot be read, or wrong usage; 3 instead of 0 if a selector matched no tracepoint that can "
       "be recorded.\n\n"
       "Examples:\n"
       "  nettrace top --once --by provider trace.nettrace\n"

@@ -91,8 +91,8 @@ CapturePool::Place CapturePool::Choose(const SessionSettings& settings) const {
                      !(tracefs.ok() && MayMatchKernel(*tracefs, settings.select));
   if (place.only_rings) return place;
   place.why_no_rings =
-      "a session with a target, a filter, stacks or samples records either such services or events "
-      "of the kernel; select the services in another session";
+      "a session with a target, a filter, stacks or samples records either such services, or "
+      "events of the kernel and of .NET; select the services in another session";
   const auto needs_services = [](const auto& selector) { return selector.needs_user_events(); };
   const auto needing = std::find_if(settings.select.begin(), settings.select.end(), needs_services);
   if (!has_user_events && needing != settings.select.end()) {
@@ -126,7 +126,8 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
     if (kernel.ok()) return known;
     // Fails instead of opening another capture. Only one capture can have the socket of the
     // services, and other sessions still use the open capture.
-    return absl::Status(kernel.code(), absl::StrCat(kernel.message(), ", then restart nettraced"));
+    return absl::Status(kernel.code(),
+                        absl::StrCat(kernel.message(), "; restart nettraced after solving this"));
   }
   collector::CaptureOptions options = MakeOptions(needs, ring_size);
   options.attachments.memory = memory_;

@@ -26,7 +26,8 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CaptureThread::Start(
     const collector::CaptureOptions& options) {
   base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) {
-    return base::ErrnoStatus(errno, "eventfd", "raise LimitNOFILE= of nettraced.service");
+    return base::ErrnoStatus(errno, "opening a capture: eventfd",
+                             "raise LimitNOFILE= of nettraced.service");
   }
   ASSIGN_OR_RETURN(std::unique_ptr<collector::Capture> capture, collector::Capture::Open(options));
   RETURN_IF_ERROR(capture->WakeOn(wake.get()));
@@ -73,7 +74,7 @@ void CaptureThread::Run(const std::function<void(collector::Capture& capture)>& 
   Post([&](collector::Capture& capture) {
     // Wakes the waiting thread even if the work throws.
     const absl::Cleanup notify = [&] {
-      // Notifies under the lock: these variables are destroyed once the other thread sees `done`.
+      // Notifies under the lock: Run destroys `progress` as soon as it sees that `done` is true.
       const std::lock_guard lock(mutex);
       done = true;
       progress.notify_one();
@@ -136,7 +137,7 @@ void CaptureThread::Do(const std::function<void()>& step) {
   try {
     step();
   } catch (const std::bad_alloc&) {
-    // The step was interrupted, so the capture may be inconsistent and cannot continue.
+    // The exception ended the step halfway, so the capture may be inconsistent and cannot continue.
     Fail(absl::ResourceExhaustedError(
         "not enough memory; lower ring_size or queue_bytes of sessions"));
   }

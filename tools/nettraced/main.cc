@@ -48,7 +48,7 @@ std::string ChooseDirectory(const std::string& argument, const char* variable,
 }
 
 int Fail(const absl::Status& status, int exit_code) {
-  Log(LOG_ERR, std::string(status.message()));
+  LogBeforeExit(LOG_ERR, std::string(status.message()));
   return exit_code;
 }
 
@@ -112,7 +112,7 @@ int Main(int argc, char** argv) {
   // Saves memory. Freed memory stays in the arena of its thread. By default, malloc uses up to 8
   // arenas for each CPU, which fill with the freed memory of the connections' threads.
   mallopt(M_ARENA_MAX, 2);
-  CLI::App app("Collect events of C++ services and the kernel continuously in NetTrace files.",
+  CLI::App app("Record events of C++ services and the kernel continuously in NetTrace files.",
                "nettraced");
   app.formatter(std::make_shared<cli::HelpFormatter>());
   DaemonArguments arguments;
@@ -135,8 +135,9 @@ int Main(int argc, char** argv) {
       "SIGTERM ends the daemon, after all events so far are in complete files. SIGHUP makes it "
       "read its settings again, SIGUSR1 starts new files, and SIGUSR2 makes all flight recorders "
       "write snapshots.\n\n"
-      "Exit code: 0 ended by a signal; 1 failed; 2 wrong usage; 78 the settings are invalid and "
-      "leave no session, or, with --check-config, any file is invalid.\n\n"
+      "Exit code: 0 ended by a signal, or --check-config found no error; 1 failed; 2 wrong usage; "
+      "78 no session has valid settings, a setting of the control socket is invalid, or "
+      "--check-config found an invalid file.\n\n"
       "Examples:\n"
       "  nettraced --check-config\n"
       "  nettraced --check-config --config ./shop.toml\n"

@@ -29,7 +29,8 @@ namespace {
 constexpr std::array kSignals = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
 constexpr absl::Duration kReportEvery = absl::Seconds(5);  // time between two reports of the status
 constexpr absl::Duration kSaveMemory = absl::Minutes(1);   // time between two calls of SaveMemory
-// Time by which each request to systemd extends the stop timeout while the last events are written.
+// While the daemon stops and writes the last events: time by which each request to systemd extends
+// the stop timeout, and time between two requests.
 constexpr absl::Duration kExtend = absl::Seconds(20);
 constexpr absl::Duration kExtendEvery = absl::Seconds(5);
 // Time between two attempts to send notifications that the supervisor has not accepted.
@@ -112,8 +113,10 @@ bool MainLoop::Begin(const std::function<void()>& work, std::function<void()> th
     return true;
   } catch (const std::system_error& error) {
     Log(LOG_ERR,
-        absl::StrCat("the thread for a request cannot be created: ", error.what(),
-                     "; if the limit of tasks is reached, raise TasksMax= of nettraced.service"));
+        absl::StrCat(
+            "the thread that starts, reloads, rotates or stops sessions cannot be created: ",
+            error.what(),
+            "; if the limit of tasks is reached, raise TasksMax= of nettraced.service"));
     return false;
   }
 }

@@ -18,7 +18,7 @@ namespace output {
 namespace {
 
 // Remedy for a complete file that cannot get its name.
-constexpr char kGone[] = "check that its folder still exists, or choose another path";
+constexpr char kGone[] = "check that its directory still exists, or choose another path";
 constexpr mode_t kAccessBits = 0777;
 constexpr mode_t kOwnerBits = 0700;
 
@@ -189,7 +189,7 @@ absl::Status AtomicFile::Keep() {
     ASSIGN_OR_RETURN(std::string name, UnguessableName());
     if (linkat(AT_FDCWD, PathOfDescriptor(temporary_fd_.get()).c_str(), folder_.get(), name.c_str(),
                AT_SYMLINK_FOLLOW) != 0) {
-      return base::ErrnoStatus(errno, "the complete file cannot be placed in its folder", kGone);
+      return base::ErrnoStatus(errno, "the complete file cannot be placed in its directory", kGone);
     }
     temporary_ = std::move(name);
   }
@@ -259,7 +259,7 @@ absl::Status AtomicFolder::Keep() {
   SetTreeAccess(folder_.get(), access_);
   // renameat replaces a folder at the path if it is empty, and fails otherwise.
   if (renameat(parent_.get(), temporary_.c_str(), parent_.get(), name_.c_str()) != 0) {
-    return base::ErrnoStatus(errno, "the complete folder cannot be renamed to its final path",
+    return base::ErrnoStatus(errno, "the complete directory cannot be renamed to its final path",
                              "remove what is at its path, or choose another path");
   }
   temporary_.clear();

@@ -45,7 +45,7 @@ bool FindFile(int directory, const char* name, struct stat* file) {
 // Renames a file unless a file `to` exists. Returns a result and sets errno like renameat2.
 int RenameNoReplace(int directory, const std::string& from, const std::string& to) {
   const int result = renameat2(directory, from.c_str(), directory, to.c_str(), RENAME_NOREPLACE);
-  // Some file systems do not support RENAME_NOREPLACE. There, tests whether the file exists,
+  // Some file systems do not support RENAME_NOREPLACE. For these, tests whether `to` exists,
   // although another process may create it between the test and the rename.
   if (result == 0 || (errno != EINVAL && errno != ENOSYS)) return result;
   struct stat there = {};
@@ -162,8 +162,8 @@ absl::StatusOr<base::UniqueFd> FileDirectory::Claim(const FileNames::Name& name)
   if (!base::ClaimFile(file.get())) {
     return absl::AbortedError(absl::StrCat(PathFor(name), " is being written by another process"));
   }
-  // The former owner of the lock may have completed the file, and renamed it, before the lock was
-  // taken.
+  // The previous owner of the lock may have completed and renamed the file before this process took
+  // the lock.
   if (!IsFileAt(file.get(), fd_.get(), text.c_str())) {
     return absl::AbortedError(absl::StrCat(PathFor(name), " no longer exists"));
   }
@@ -190,7 +190,7 @@ absl::Status FileDirectory::Rename(const FileNames::Name& from, FileNames::Name*
   }
   return absl::AlreadyExistsError(
       absl::StrCat("cannot rename ", PathFor(from), ": ", kAttempts,
-                   " names have been tried, and each has a file; move files out of the directory"));
+                   " names have been tried, and all are in use; move files out of the directory"));
 }
 
 absl::Status FileDirectory::Replace(const FileNames::Name& from, const FileNames::Name& to) const {

@@ -119,7 +119,7 @@ absl::Status FileSet::MoveFile() {
   }
   file_.TakeAgeOf(old);
   // If the directory was renamed, the old file still has its name in the renamed directory. It is
-  // deleted there, because the copy has its contents.
+  // deleted there, because the copy has the same contents.
   old.RemoveFrom(old.directory());
   return absl::OkStatus();
 }
@@ -132,8 +132,8 @@ absl::Status FileSet::CopyFrom(const PartialFile& from) {
     const ssize_t got = from.Read({buffer.get(), wanted}, file_.size());
     if (got <= 0) {
       return absl::DataLossError(
-          absl::StrCat("the first ", from.size(), " bytes of ", file_.path(),
-                       " cannot be copied from the previous file, and are lost; check the disk"));
+          absl::StrCat(from.path(), ": its ", from.size(),
+                       " bytes cannot be copied to a new file, and are lost; check the disk"));
     }
     const std::span<const std::byte> bytes(buffer.get(), static_cast<std::size_t>(got));
     std::size_t taken = 0;

@@ -42,7 +42,7 @@ absl::Status NotAPipe(const std::string& path) {
 absl::StatusOr<std::shared_ptr<Canceller>> Canceller::Create() {
   base::UniqueFd fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!fd.valid()) {
-    return base::ErrnoStatus(errno, "cannot create an eventfd",
+    return base::ErrnoStatus(errno, "opening a pipe or a tail: eventfd",
                              "raise LimitNOFILE= of nettraced.service");
   }
   return std::shared_ptr<Canceller>(new Canceller(std::move(fd)));

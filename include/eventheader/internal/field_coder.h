@@ -4,7 +4,7 @@
 //
 // For each type of field, Coder<T> has:
 //   kEncoding, kFormat   as in the metadata; kDefault if the encoding needs no format
-//   kArity, kCount       number of values; kCount is the number of elements of a constant array
+//   kArity, kCount       one value or an array; kCount: elements of a constant array, else 0
 //   kFixedSize           bytes in the payload if the size is constant, else 0
 //   Members              for structs: the list of their members, else void
 //   kIsRaw               whether the payload is the value's bytes in memory
@@ -104,8 +104,8 @@ struct BlobCoder {
   static constexpr int kSuffix = kSuffixIs;
 };
 
-// The coder of a type. If the user has described the type, it follows the description; else it is a
-// TypeCoder.
+// The coder of a type: a TypeCoder, unless the user has described the type (StructOf,
+// EventheaderValue).
 template <typename T, typename = void>
 struct FindCoder;
 template <typename T>
@@ -175,7 +175,7 @@ struct TypeCoder : ScalarCoder {
   "the type of this field is not supported (the lines around this message contain the name of "    \
   "the field and its type): use a number, enum, bool, character, pointer, text, bytes, address, "  \
   "duration, time point of the system clock, error_code, path, atomic, a type of formatted.h, or " \
-  "an array or optional of these (no reference to one); for a class, add a function "              \
+  "an array or optional of these, but no reference; for a class, add a function "                  \
   "EventheaderMembers or EventheaderValue (field.h)"
 
 template <>
@@ -536,8 +536,8 @@ struct TypeCoder<T, Void<typename T::string_type, decltype(std::declval<const T&
                          decltype(std::declval<const T&>().root_name())>>
     : ConvertedCoder<T, NativeOfPath> {};
 
-// Codes std::atomic as its value. The value may change between the calls of Size() and Put(), so
-// its type must have a constant size.
+// Codes std::atomic as its value. Another thread may change the value between the calls of Size()
+// and Put(), so only types of constant size are supported.
 struct LoadOfAtomic {
   template <typename T>
   static typename T::value_type From(const T& atomic) noexcept {

@@ -117,8 +117,8 @@ def peak_kib(pid):
 
 
 def cpu_when_idle(process, file):
-    """Returns the CPU time of a recorder once it has started and only waits for events; None if this does not
-    happen."""
+    """Returns the CPU time of a recorder, in s, once it has started and only waits for events. Returns None if the
+    recorder ends, or is not idle within 120 s."""
     deadline = time.monotonic() + 120  # s; a virtual machine on a busy host is slow.
     while time.monotonic() < deadline:
         before = cpu_seconds(process.pid)

@@ -2,8 +2,8 @@
 // with a sink that does nothing or, for Boost.Log, with logging disabled. Events go to a transport
 // that drops them, so the numbers do not contain the kernel or a collector.
 //
-// The SDK of OpenTelemetry is not in Debian. Its lines are made of stand-ins for the part of the
-// SDK that the bridge uses, and have no floor.
+// The SDK of OpenTelemetry is not in Debian. Its bridge is measured with stand-ins for the part of
+// the SDK that the bridge uses, and its rows have no floor.
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -67,7 +67,8 @@ double Count(const std::function<void(int)>& line) {
   const double count = bench::CountInstructions([&line] {
     for (int i = 1; i <= kLines; ++i) line(i);
   });
-  if (count < 0) bench::Fail("no permission to trace this process");
+  if (count < 0)
+    bench::Fail("cannot count instructions: no permission to trace this process (ptrace)");
   return count / kLines;
 }
 

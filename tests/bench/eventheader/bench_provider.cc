@@ -73,7 +73,7 @@ template <auto&, eh::FixedString kName, eh::Traits kEventTraits, typename... Fie
 using DescribedAs = eh::internal::Described<kName, kEventTraits, Fields...>;
 using Described8 = Eight<DescribedAs>;
 
-// Each method writes its event, with or without an Activity before the values of the fields.
+// Each function writes its event, with or without an Activity before the values of the fields.
 template <typename... Activity>
 bool Write0(const Activity&... activity) {
   return event0.Write(activity...) == eh::WriteResult::kWritten;
@@ -388,7 +388,8 @@ int MeasureEnabled(Report* report, const BareWrite& bare) {
   for (const Case& one : cases) {
     provider.SetTransport(&capture);
     (one.same != nullptr ? one.same : one.write)();
-    if (provider.SetTransport(nullptr) != 0) return Fail("cannot register again");
+    if (provider.SetTransport(nullptr) != 0)
+      return Fail("cannot register the provider with user_events again");
     const double floor = bare.Measure(&capture);
     bool failed = floor < 0;
     const double value = PerCall([&] { failed |= !one.write(); });

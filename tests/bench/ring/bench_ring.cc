@@ -109,7 +109,7 @@ void MeasureUserEvents(const bench::Reporter& reporter, std::size_t event_bytes)
   provider.SetTransport(nullptr);
   char path[4096];
   if (user_events::FindTracefsFile("events/user_events/Bench_User_Events_L4K1/enable", path) != 0)
-    bench::Fail("no tracefs");
+    bench::Fail("cannot find tracefs; mount it at /sys/kernel/tracing");
   std::ofstream(path) << "1" << std::flush;
   if (!provider.enabled()) bench::Fail("user_events does not enable the event");
   const int fd = user_events::OpenData();
@@ -120,7 +120,7 @@ void MeasureUserEvents(const bench::Reporter& reporter, std::size_t event_bytes)
   std::uint32_t index = 0;
   if (fd < 0 || !user_events::FormatCommand("Bench_User_Events_L4K1", command) ||
       user_events::Register(fd, command, &word, 0, 0, &index) != 0) {
-    bench::Fail("cannot register a tracepoint");
+    bench::Fail("cannot register Bench_User_Events_L4K1 with user_events");
   }
   std::memcpy(bytes, &index, sizeof(index));
   std::vector<bench::Body> bodies(2);
@@ -142,7 +142,8 @@ void CountInstructions(std::vector<bench::Body>* bodies) {
   for (bench::Body& body : *bodies) {
     body.prepare();
     body.instructions = bench::CountInstructions(body.run) / static_cast<double>(kEvents);
-    if (body.instructions < 0) bench::Fail("no permission to trace this process");
+    if (body.instructions < 0)
+      bench::Fail("cannot count instructions: no permission to trace this process (ptrace)");
   }
 }
 
@@ -209,7 +210,7 @@ int main(int argc, char** argv) {
       new (mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
           Shared{};
   int ready[2];
-  if (pipe(ready) != 0) bench::Fail("pipe");
+  if (pipe(ready) != 0) bench::Fail("cannot make a pipe");
   const pid_t collector = fork();
   if (collector == 0) {
     // The collector ends with the benchmark, even if the benchmark fails.

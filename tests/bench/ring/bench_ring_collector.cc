@@ -4,8 +4,8 @@
 //
 //   bench_ring_collector [--json] [--instructions]
 //
-// The floor is a copy of the events' bytes, with which a recorder that does not examine its input
-// could not do less.
+// The floor is a copy of the events' bytes, which every recorder must make, even one that does not
+// examine its input.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -48,7 +48,7 @@ constexpr std::size_t kEventBytes = 152;
 
 struct Shared {
   std::atomic<std::uint64_t> wanted;   // runs
-  std::atomic<std::uint64_t> written;  // threads that have written all runs
+  std::atomic<std::uint64_t> written;  // runs that are complete, summed over the threads
   std::atomic<bool> ready;
 };
 
@@ -67,12 +67,12 @@ void WriteRuns(Shared* shared) {
 Shared* Map(int fd) {
   void* const map =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, /*offset=*/0);
-  if (map == MAP_FAILED) bench::Fail("mmap");
+  if (map == MAP_FAILED) bench::Fail("cannot map the shared memory");
   return static_cast<Shared*>(map);
 }
 
 [[noreturn]] void RunService(Shared* shared) {
-  // Does not outlive a benchmark that has failed.
+  // The service ends with the benchmark, even if the benchmark fails.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   while (eh::DescribeTransport(nullptr, 0) != eh::TransportState::kRingConnected ||
          !event.enabled()) {
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
   const tests::TemporaryFolder folder;
   const std::string path = folder.path() + "/events";
   const int fd = memfd_create("bench", /*flags=*/0);  // Inherited by the service.
-  if (fd < 0 || ftruncate(fd, sizeof(Shared)) != 0) bench::Fail("memfd_create");
+  if (fd < 0 || ftruncate(fd, sizeof(Shared)) != 0) bench::Fail("cannot make the shared memory");
   auto* const shared = new (Map(fd)) Shared{};
   const pid_t service = fork();
   if (service == 0) {

@@ -66,7 +66,7 @@ def writer(process):
         yield process
         process.stdin.close()
         if process.wait(SECONDS) != 0:
-            raise BenchError(f"the writer ended with {process.returncode}")
+            raise BenchError(f"the writer ended with exit status {process.returncode}")
     finally:
         process.kill()
         process.wait()
@@ -98,7 +98,7 @@ def by_rings(args, threads, home):
             cpu = cpu_seconds([collector.pid]) - before
         out, errors = collector.communicate(timeout=SECONDS)
         if collector.returncode != 0:
-            raise BenchError(f"nettrace record ended with {collector.returncode}: {errors.decode()}")
+            raise BenchError(f"nettrace record ended with exit status {collector.returncode}: {errors.decode()}")
     finally:
         collector.kill()
         collector.communicate()

@@ -142,8 +142,8 @@ class Load:
 
 
 def judge(load, stacks):
-    """Returns the number of samples in spin(), and how many of them are whole, and whole with the right functions. Each
-    stack has pairs of an address and the name that the tool shows."""
+    """Returns three numbers of samples: all samples in spin(), the samples with a whole stack, and the samples with a
+    whole stack and the right functions. Each stack has pairs of an address and the name that the tool shows."""
     samples = whole = right = 0
     for stack in stacks:
         frames = [(address, shown) for address, shown in stack if address < KERNEL]
@@ -264,8 +264,8 @@ class Tools:
 
 
 def report(args, name, measured, floor, loads, always=False):
-    """Prints the rows of a tool. Returns the kinds of programs with frame pointers, or with `always` all kinds, whose stacks
-    are not right."""
+    """Prints the rows of a tool. Returns the kinds of programs whose stacks are not right. Programs without frame
+    pointers count only if `always`."""
     seconds, size, samples, stacks = measured
     bench_report.row("stack tools", args.json, f"{name}: CPU time of a sample", "us", seconds / samples * 1e6,
                      floor[0] / floor[2] * 1e6)

@@ -148,8 +148,9 @@ internal static class Program
             if (DateTime.UtcNow > end) return false;
             Thread.Sleep(20);
         }
-        // The runtime enables the sources of a recording one after another, which takes a second on a busy machine. Without
-        // this one, events have no activity ids. Not every recording enables it.
+        // Waits until the source of tasks is enabled, without which events have no activity ids. The runtime enables
+        // the sources of a recording one after another, in up to a second on a busy machine. Not every recording
+        // enables this source, so the wait is limited.
         EventSource? tasks = EventSource.GetSources().FirstOrDefault(
             source => source.Name == "System.Threading.Tasks.TplEventSource");
         for (int wait = 0; wait < 100 && tasks != null && !tasks.IsEnabled(); ++wait) Thread.Sleep(20);

@@ -50,7 +50,7 @@ class Raw:
 
 
 class Text:
-    """Code units of UTF-16 or UTF-32, in the event's byte order or in the other one."""
+    """Code units of UTF-16 or UTF-32, in the event's byte order or in the opposite one."""
 
     def __init__(self, bits, text, swapped=False):
         self._bits, self._text, self._swapped = bits, text, swapped
@@ -114,8 +114,8 @@ NULL = Raw("")
 
 @dataclasses.dataclass
 class Row:
-    """A field of `encoding` with each of `formats`, in an event that has all of `written` as scalars, as arrays, and as
-    members of structs."""
+    """Describes one event for each of `formats`. The event has the values `written`, in this encoding and format, as
+    scalars, in arrays and in structs."""
     encoding: str
     formats: str
     written: list
@@ -123,8 +123,8 @@ class Row:
     traceevent: list = None  # The values of scalars in TraceEvent; None if they are the same as in JSON.
     text: str = None  # Text that an array of the values is shown as, if the values are characters.
     wrapped: bool = False  # TraceEvent shows elements of arrays as Objects with the member Value.
-    # The values in TraceEvent of elements of arrays and of arrays of structs, if some elements are null and others are
-    # not. None if they are the same as those of scalars.
+    # The values in TraceEvent of the elements of an array, or of an array of structs, in which some elements are null
+    # and others are not. None if they are the same as those of scalars.
     alike: list = None
 
     def __post_init__(self):

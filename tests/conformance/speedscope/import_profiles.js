@@ -34,7 +34,7 @@ Object.assign(globalThis, { window: globalThis, document: anything, location: { 
 try {
   (0, eval)(begin + insert + text.slice(begin.length));
 } catch (error) {
-  // There is no page.
+  // The start of the page fails, because there is no browser.
 }
 
 globalThis.importProfiles(path.basename(file), fs.readFileSync(file, "utf8")).then((group) => {

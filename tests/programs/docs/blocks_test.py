@@ -45,8 +45,8 @@ def call(*command, **options):
 
 
 def within(frame, block):
-    """Returns the frame with the block in place of its line. Compiler messages then have the line numbers of the
-    document."""
+    """Returns the source in `frame`, a file of frames/, with the block in place of the line "// The block.". Compiler
+    messages then have the line numbers of the document."""
     before, found, after = (HERE / "frames" / frame).read_text(encoding="utf-8").partition("// The block.\n")
     if not found:
         raise AssertionError(f"{frame}: there is no line \"// The block.\"")

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """Tests the documentation site in Chromium: no page scrolls sideways at the widths of phones and desktops, and the
-keyboard reaches everything that scrolls. Runs only by name (./run
-test browser); needs Debian's package chromium."""
+keyboard reaches everything that scrolls. Runs only by name (./run test browser); needs Debian's package chromium."""
 
 import pathlib
 import shutil

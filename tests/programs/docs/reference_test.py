@@ -18,7 +18,7 @@ NUMBER = re.compile(r"\b\d+\b")
 TYPES = {"number": (int, float), "string": str, "time": str, "boolean": bool, "object": dict, "array": list}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 SUBCOMMAND = re.compile(r"^  ([a-z]+) ", re.MULTILINE)
-# The paragraph of --help that lists the exit codes. It may begin with other words, and have several lines.
+# The list of exit codes in --help. Other words may come before it in its paragraph, and it may have several lines.
 EXIT_CODES = re.compile(r"\bExit code: (.*?)(?:\n\n|\Z)", re.DOTALL)
 PROGRAMS = {"nettrace": ARGS.nettrace, "eventheader": ARGS.eventheader, "nettraced": ARGS.nettraced}
 PUT = re.compile(r'(?:Put\w+\(&?json, |[Kk]ey\()"(\w+)"')
@@ -303,11 +303,11 @@ class ControlTest(unittest.TestCase):
         messages, server = read("tools/control/messages.h"), read("tools/control/server.h")
         self.assertIn("kMaxLookRequest = std::size_t{16} << 10", messages)
         self.assertIn("kMaxRequest = std::size_t{1} << 20", messages)
-        self.assertEqual(limits["a request"], '16 KiB from a client whose access is "look", otherwise 1 MiB')
+        self.assertEqual(limits["a request"], '16 KiB from a client that may only call methods with access "look", otherwise 1 MiB')
         self.assertIn("kMaxReply = std::size_t{64} << 20", messages)
         self.assertEqual(limits["a reply"], "64 MiB")
         depth = re.search(r"kMaxDepth = (\d+)", read("tools/control/messages.cc"))[1]
-        self.assertEqual(limits["objects and arrays in one another"], depth)
+        self.assertEqual(limits["nesting of objects and arrays"], depth)
         numbers = re.findall(r"(?:max_connections|max_connections_of_user|reserved_connections) = (\d+)", server)
         self.assertEqual(NUMBER.findall(limits["connections"]), numbers)
         self.assertIn("message_timeout = absl::Seconds(10)", server)

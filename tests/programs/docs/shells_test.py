@@ -39,8 +39,9 @@ def shells():
 
 
 def unregister_all():
-    """Unregisters all tracepoints, because other tests in a VM begin without any. Under systemd, nettraced runs and
-    holds the tracepoints that it records. The kernel deletes the tracepoints of a process a moment after its end."""
+    """Unregisters all tracepoints, because other tests in the same VM need a kernel without tracepoints. Must not be
+    called under systemd, where nettraced holds the tracepoints that it records. Waits, because the kernel deletes the
+    tracepoints of a process a moment after its end."""
     [eventheader] = [program for program in ARGS.programs if program.name == "eventheader"]
     end = time.monotonic() + 60
     while True:

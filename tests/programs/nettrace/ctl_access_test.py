@@ -25,7 +25,7 @@ CHANGING = (["stop", "web"], ["start", "web"], ["rotate", "web"], ["snapshot", "
 
 
 def copy_suppressions(folder):
-    """Copies the files of the sanitizers' options to the folder. Returns an environment with their new paths."""
+    """Copies the files that the options of sanitizers name to the folder. Returns an environment with the new paths."""
     environment = dict(os.environ)
     for name in [name for name in environment if name.endswith("SAN_OPTIONS")]:
         for path in set(re.findall(r"\bsuppressions=([^:]+)", environment[name])):
@@ -41,7 +41,7 @@ def member(*groups, user=USER):
 class AccessTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        # The build may be in a folder that only root may enter.
+        # Copies the program, because the build may be in a folder that only root may enter.
         folder = tempfile.TemporaryDirectory(prefix="ctl-access.")
         cls.addClassCleanup(folder.cleanup)
         os.chmod(folder.name, 0o755)
@@ -60,7 +60,7 @@ class AccessTest(unittest.TestCase):
     def run_command(self, ctl, command):
         if command[0] != "tail":
             return ctl.run(*command, stdin="[session.new]\n")
-        # An accepted tail runs until it is stopped.
+        # An accepted tail runs until it is stopped, so the test reads only its first bytes.
         with subprocess.Popen([*ctl.command, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               **ctl.identity) as tail:
             first = tail.stdout.read(8)
@@ -90,7 +90,7 @@ class AccessTest(unittest.TestCase):
         for ctl in (self.ctl(**member(LOOK)), self.ctl(**member(OTHER, LOOK)),
                     self.ctl(user=USER, group=grp.getgrnam(LOOK).gr_gid, extra_groups=[])):
             self.check(ctl, LOOKING)
-            self.check(ctl, CHANGING, "is allowed only for root and members of control_group")
+            self.check(ctl, CHANGING, "is allowed only for root, the daemon's user and members of control_group")
         self.assertEqual(self.state(), before)
 
     def test_other_users_cannot_connect(self):
@@ -102,8 +102,8 @@ class AccessTest(unittest.TestCase):
     def test_a_socket_that_all_may_write_gives_no_rights(self):
         before = self.state()
         os.chmod(self.socket, 0o666)
-        self.check(self.ctl(**member(OTHER)), LOOKING + CHANGING, "only root and members of look_group")
-        self.check(self.ctl(**member(LOOK)), CHANGING, "is allowed only for root and members of control_group")
+        self.check(self.ctl(**member(OTHER)), LOOKING + CHANGING, "only root, the daemon's user and members of look_group")
+        self.check(self.ctl(**member(LOOK)), CHANGING, "is allowed only for root, the daemon's user and members of control_group")
         self.assertEqual(self.state(), before)
 
     def test_root_of_another_user_namespace_is_not_root(self):
@@ -114,12 +114,12 @@ class AccessTest(unittest.TestCase):
         os.chmod(self.socket, 0o666)
         outsider = self.ctl(**member(OTHER))
         outsider.command = [*unshare, *outsider.command]
-        self.check(outsider, LOOKING + CHANGING, "only root and members of look_group")
+        self.check(outsider, LOOKING + CHANGING, "only root, the daemon's user and members of look_group")
         # The group ids outside the user namespace count, whatever the namespace maps them to.
         looker = self.ctl(**member(LOOK))
         looker.command = [*unshare, *looker.command]
         self.check(looker, LOOKING)
-        self.check(looker, CHANGING, "is allowed only for root and members of control_group")
+        self.check(looker, CHANGING, "is allowed only for root, the daemon's user and members of control_group")
         self.assertEqual(self.state(), before)
 
     def test_connections_of_a_user_are_bounded_and_root_has_some_left(self):

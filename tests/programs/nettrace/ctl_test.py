@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tests `nettrace ctl` as a user runs it, with a server whose sessions are made up."""
+"""Tests `nettrace ctl` as a user runs it, with a server whose sessions do not record (control_server.cc)."""
 
 import fcntl
 import json
@@ -72,7 +72,7 @@ class CtlTest(unittest.TestCase):
     def test_status_of_a_session_has_every_property(self):
         text = self.ctl("status", "web")
         self.check_printable(text)
-        for part in ("web: suspended since ", "1,234,567, 12.3k/s", "5,000, of which 1,000 because of a slow output",
+        for part in ("web: suspended since ", "1,234,567, 12.3k/s", "5,000 (1,000 because of a slow output)",
                      "14 files, 0 B", "/web-1.nettrace.partial", "(not known)", "Shop*:5", "its format cannot be read",
                      "(elsewhere)", "997 per second of each CPU's time", "times in which threads have no CPU",
                      ": user,max=30", "warnings:", "has no names", "e" * 200 + "\\u001b[2J"):
@@ -191,12 +191,12 @@ class CtlTest(unittest.TestCase):
                 subprocess.Popen([ARGS.nettrace, "dump", "--json", "-"], stdin=tail.stdout,
                                  stdout=subprocess.PIPE) as dump:
             tail.stdout.close()
-            # The line is printed although the stream continues.
+            # dump prints the event although the stream has not ended.
             self.assertEqual(json.loads(dump.stdout.readline())["name"], "Event")
             self.assertIsNone(tail.poll())
             tail.send_signal(signal.SIGINT)
             self.assertEqual(dump.communicate()[0], b"")
-            # The stream has its end, so dump succeeds.
+            # tail wrote the end of the stream after SIGINT, so dump succeeds.
             self.assertEqual((dump.wait(), tail.wait()), (0, 0))
 
     def test_tail_ends_quietly_with_its_reader(self):

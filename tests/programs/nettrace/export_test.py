@@ -80,7 +80,7 @@ class ExportTest(unittest.TestCase):
         long_file(file, 1)
         for to in ("folded", "speedscope", "pprof"):
             error = self.export(file, "-o", self.out, to=to, expect=1)
-            self.assertIn("none of 50000 events has a stack; record them with 'nettrace record --stacks'", error)
+            self.assertIn("none of 50000 events has a stack; record stacks with 'nettrace record --stacks'", error)
         self.check_nothing_is_left()
 
     def test_stacks_are_added_up(self):
@@ -207,7 +207,7 @@ class ExportTest(unittest.TestCase):
                 self.assertIn("No space left on device", error)
                 self.assertIn("nothing was written", error)
                 self.check_nothing_is_left(disk)
-            # In Parquet, these events are small, so a file takes most of the space first.
+            # In Parquet, these events fit on the disk, so another file takes most of its space first.
             (disk / "other.expected").write_bytes(bytes(240 << 10))
             for options in ((), ("--typed", "--partition", "date")):
                 error = self.export(self.folder / "long.nettrace", "-o", disk / "out", *options, to="parquet", expect=1)

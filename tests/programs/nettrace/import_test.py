@@ -77,7 +77,7 @@ class ImportTest(unittest.TestCase):
     def test_invalid_input_is_refused(self):
         empty = self.folder / "empty"
         empty.mkdir()
-        self.assertIn("empty: neither this folder nor a folder below it has a file 'metadata'", self.load(empty, expect=2))
+        self.assertIn("empty: neither this directory nor one below it has a file 'metadata'", self.load(empty, expect=2))
         self.assertIn("No such file", self.load(self.folder / "none", expect=2))
         (empty / "metadata").write_text("/* CTF 1.8 */\nnonsense { };\n")
         self.assertIn("metadata: line 2: 'nonsense' is not a declaration", self.load(empty, expect=2))

@@ -50,8 +50,8 @@ def dump_cut(file):
 
 
 def one_interval(events, fields=()):
-    """Returns a V6 stream of two threads' events, without a sequence point; the events of both threads have the same
-    times. The events have the fields, which are descriptions without their sizes, and empty payloads."""
+    """Returns a V6 stream with events of two threads at the same times, and no sequence point. The events have empty
+    payloads. `fields` are the bytes of field descriptions, without their sizes."""
     stream = trace_bytes.begin(fields, threads=(1, 2))
     for thread in (1, 2):
         # The first row has metadata id, capture thread, thread, no stack, no labels and an empty payload. Each other
@@ -262,7 +262,7 @@ class CommandsTest(unittest.TestCase):
         longest = max(width(re.search(r"\d+/\d+ (.*) level=", line).group(1)) for line in plain)
         last = re.search(r"\d+/\d+ +(.*) level=", aligned[-1]).group(1)
         self.assertEqual(width(last), longest)
-        # Relative times end at the same place, until one has more digits.
+        # All relative times of this file have the same width.
         relative = self.on_terminal("dump", "--time", "relative", file).splitlines()
         self.assertEqual({line.index(" cpu ") for line in relative}, {12})
 
@@ -375,7 +375,7 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(shown, merged)
         for sql in ("SELECT time, provider, name, payload FROM events", "SELECT a.number FROM events a JOIN fields b USING (number)"):
             self.assertEqual(nettrace("query", *self.traces, sql), nettrace("query", self.out, sql))
-        # A query that does not read all events also ends the thread that merges the files.
+        # This query does not read all events. It must nevertheless end the thread that merges the files.
         one, _ = nettrace("query", "--csv", *self.traces, "SELECT count(*) FROM (SELECT 1 FROM events LIMIT 1)")
         self.assertEqual(one.split(), ["count(*)", "1"])
 
@@ -412,7 +412,7 @@ class CommandsTest(unittest.TestCase):
         once, _ = nettrace("dump", "--json", folder)
         text, errors = nettrace("dump", "--json", folder, folder / "000.nettrace", folder / "001.nettrace")
         self.assertEqual(text, once)
-        self.assertIn("000.nettrace: named more than once; reading it once, like 1 more", errors)
+        self.assertIn("000.nettrace: named more than once; reading it once; other repeated paths left out: 1", errors)
 
     def test_files_one_after_the_other_need_few_descriptors(self):
         folder = self.several("many", 60)
@@ -483,7 +483,7 @@ class CommandsTest(unittest.TestCase):
         at = len(whole) // 2
         damaged.write_bytes(whole[:at] + bytes(0x55 + 37 * i & 0xFF for i in range(64)) + whole[at + 64:])
         _, error = nettrace("repair", damaged, "-o", self.out)
-        self.assertRegex(error, r"damaged\.nettrace: offset \d+: .*; skipped \d+ bytes and about \d+ events")
+        self.assertRegex(error, r"damaged\.nettrace: offset \d+: .*; skipped \d+ bytes? and about \d+ events?")
         self.assertNotIn("losses are unknown", error)
         self.assertTrue(commands.info(ARGS.nettrace, self.out)["complete"])
         kept = dump(self.out)
@@ -498,7 +498,7 @@ class CommandsTest(unittest.TestCase):
             with self.subTest(name):
                 cut.write_bytes(whole[:end])
                 last = max(event["time"] for event in dump_cut(cut))
-                # The recorder was still writing a second after the last event.
+                # Makes the file look as if the recorder had last written to it a second after the last event.
                 written = nanoseconds({"time": last}) + 10**9
                 os.utime(cut, ns=(written, written))
                 told, _ = nettrace("info", "--json", cut, expect=1)
@@ -521,7 +521,7 @@ class CommandsTest(unittest.TestCase):
                 times = {key.lower(): nanoseconds({"time": time}) for key, time in unknown.items()}
                 self.assertEqual({key.lower(): int(value) for key, value in shown[-1]["payload"].items()}, times)
                 self.assertEqual(dump(self.out, "--provider", "NetTrace.Collector"), shown[-1:])
-                # `merge` and `cut` copy the unknown time from the repaired file.
+                # `merge` and `cut` copy the time in which losses are unknown from the repaired file.
                 whole_again = self.folder / "whole-again.nettrace"
                 nettrace("merge", self.out, self.traces[1], "-o", whole_again)
                 self.assertEqual(commands.info(ARGS.nettrace, whole_again)["unknown"], unknown)
@@ -537,7 +537,7 @@ class CommandsTest(unittest.TestCase):
         self.assertIsNone(unknown["until"])
         table, _ = nettrace("info", "-", expect=1, stdin=whole[:-1])
         self.assertIn(f"losses are unknown from {unknown['since']} on", table)
-        # If a file was last modified before it began, its modification time was changed.
+        # A modification time before the begin of the recording must be ignored, because it cannot be from the recorder.
         cut = self.folder / "unknown.nettrace"
         cut.write_bytes(whole[:-1])
         os.utime(cut, (1000, 1000))
@@ -615,7 +615,8 @@ class CommandsTest(unittest.TestCase):
             shown = [(event["timestamp"], event["name"], event["payload"]) for event in dump(self.out)]
             self.assertEqual(sorted(map(str, shown)),
                              sorted(str((e["timestamp"], e["name"], e["payload"])) for e in dump(self.traces[0])))
-        # Files of the same time must be open together.
+        # Files that cover the same time must all be open at once, so the limit of 16 descriptors is too low for 20
+        # files.
         many = self.folder / "same-time"
         many.mkdir()
         for number in range(20):
@@ -623,7 +624,7 @@ class CommandsTest(unittest.TestCase):
         ran = subprocess.run([ARGS.nettrace, "merge", many, "-o", self.folder / "none"], check=False, capture_output=True, text=True, **limit)
         self.assertEqual(ran.returncode, 2, ran.stderr)
         self.assertRegex(ran.stderr, r"same-time/\d+\.nettrace: cannot be opened: too many open files; raise the limit, for example by ulimit -n 4096")
-        self.assertFalse((self.folder / "same-time-merged").exists())
+        self.assertFalse((self.folder / "none").exists())
 
     def test_cut_reads_the_files_of_a_directory(self):
         parts = self.several("to-cut", 3)
@@ -648,7 +649,7 @@ class CommandsTest(unittest.TestCase):
         for path in results.iterdir():
             nettrace("verify", "--strict", path)
             self.assertEqual(len(dump(path)), len(dump(self.traces[0])))
-        # A file that cannot be read does not keep the others from being repaired.
+        # The command repairs the other files although one file cannot be read.
         for path in results.iterdir():
             path.unlink()
         (broken / "0.nettrace").write_text("something else")
@@ -703,7 +704,7 @@ class CommandsTest(unittest.TestCase):
         for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
             try:
                 open_files.append(os.readlink(fd))
-            except FileNotFoundError:  # The process has closed it since.
+            except FileNotFoundError:  # The process has closed this descriptor.
                 pass
         return any(file.startswith(f"{self.folder}/") for file in open_files)
 
@@ -727,7 +728,7 @@ class CommandsTest(unittest.TestCase):
         victim = self.folder / "victim"
         victim.write_text("precious")
         self.out.symlink_to(victim)
-        # Names that an attacker could expect for a temporary file.
+        # Puts a link to the victim at a name that an attacker could expect for the temporary file.
         with subprocess.Popen([ARGS.nettrace, "repair", "-", "-o", self.out], stdin=subprocess.PIPE) as repair:
             planted = self.folder / f"out.nettrace.{repair.pid}.tmp"
             planted.symlink_to(victim)
@@ -762,7 +763,7 @@ class CommandsTest(unittest.TestCase):
 
     def test_a_compressed_file_that_is_cut_or_damaged(self):
         whole = self.folder / "whole.nettrace.zst"
-        nettrace("merge", *12 * self.traces[:1], "-o", whole)  # Several chunks of 128 KB.
+        nettrace("merge", *12 * self.traces[:1], "-o", whole)  # The file has several chunks of 128 KB.
         bytes_ = whole.read_bytes()
         damaged = bytearray(bytes_)
         damaged[-2] ^= 1  # A bit of the checksum.
@@ -886,7 +887,7 @@ class CommandsTest(unittest.TestCase):
             os.close(theirs)
             process.stdin.write(bytes_[:len(bytes_) // 2])
             process.stdin.flush()
-            # The command starts its clock before it reads.
+            # The clock of the progress line starts before the command reads, so it runs once the input is read.
             until(lambda: unread(process.stdin) == 0)
             time.sleep(0.55)
             process.stdin.write(bytes_[len(bytes_) // 2:])

@@ -34,13 +34,13 @@ STORIES = {
               ("Durations", r"^Payment \(Shop.Payment\) was slow from 08:04:\d\d\.\d+ to 08:04:\d\d\.\d+ .*: 99 % took at most about 9?\d* ?.*ms? then, ")],
     "share": [("Errors", r"^[\d,]+ errors: PaymentFailed \(Shop.Web\), from 08:00:\d\d\.\d+ to 08:09:\d\d\.\d+ .*, in process 100 web\.$"),
               ("Error share", r"^PaymentFailed \(Shop.Web\) was frequent from 08:0(4:5|5:0)\d\.\d+ to 08:0(5:5|6:[01])\d\.\d+ .*: \d\.?\d* % of the "
-                              r"events of its provider, instead of the usual 2\.\d %\. The times are exact to \d\.\d+ s\.$")],
+                              r"events of its provider, instead of the usual 2\.\d %\. The start and the end of this time are exact to \d\.\d+ s\.$")],
     "spread": [("Errors", r"^[\d,]+ errors: Failed\d+ \(Shop.Web\), from 08:00:\d\d\.\d+ to 08:09:\d\d\.\d+ .*, in process 100 web\."),
                ("Error share", r"^Errors of Shop.Web were frequent from 08:0(4:5|5:0)\d\.\d+ to 08:0(5:5|6:[01])\d\.\d+ .*: \d\.?\d* % of its events, "
-                               r"instead of the usual 2\.\d %\. The times are exact to \d\.\d+ s\.$")],
+                               r"instead of the usual 2\.\d %\. The start and the end of this time are exact to \d\.\d+ s\.$")],
     "outcomes": [("Errors", r"^[\d,]+ errors: RequestFailed \(Shop.Web\), from 08:00:\d\d\.\d+ to 08:09:\d\d\.\d+ .*, in process 100 web\."),
                  ("Error share", r"^Request \(Shop.Web\) failed often from 08:0(4:5|5:0)\d\.\d+ to 08:0(5:5|6:[01])\d\.\d+ .*: 1\d\.?\d* % of these "
-                                 r"activities had an error, instead of the usual [34]\.\d %\. The times are exact to \d\.\d+ s\.$")],
+                                 r"activities had an error, instead of the usual [34]\.\d %\. The start and the end of this time are exact to \d\.\d+ s\.$")],
     "leak": [("Durations", r"^Request \(Shop.Web\) became steadily slower: half took at most about \d+\.\d+ ms in the first quarter of the time "
                            r"\(08:00:0\d\.\d+ to 08:1[3-6]:\d\d\.\d+\), and about \d+\.\d+ ms in the last quarter \(08:4[3-6]:\d\d\.\d+ to (08:59|09:00):\d\d\.\d+\)\.$")],
     "million": [("Slow activities", r"^One of 1,000,000 Request \(Shop.Web\) took 4\.00 s, at 08:10:1\d\.\d+, in process 100 web\. "
@@ -93,8 +93,8 @@ class ReportBrowserTest(PageCase):
                     self.assertEqual(self.value(WIDER), [])
 
     def test_a_click_is_answered_within_100_ms(self):
-        # Opens a page of the default size. Measures the script of a click and the layout after it on the clock of the
-        # page's thread, so that other programs of the machine do not matter. The shortest of several clicks counts.
+        # Opens a page of the default size. Measures the CPU time of the page's thread for the script of a click and the
+        # layout after it, so that other programs of the machine do not matter. The shortest of several clicks counts.
         self.assertGreater((self.folder / "million.html").stat().st_size, 7_000_000)
         self.browser.call("Performance.enable", timeDomain="threadTicks")
         self.addCleanup(self.browser.call, "Performance.disable")
@@ -133,10 +133,10 @@ class ReportBrowserTest(PageCase):
         legend = "[...document.querySelectorAll('{} li')].map(item => [item.querySelector('[class]').getAttribute('class'), item.textContent])"
         fill = "(name => getComputedStyle(document.querySelector(name)).{})"
         self.open()
-        # The kinds in order of their numbers of events; the first three have the same number.
+        # The kinds in order of their numbers of events; the first two have the same number.
         names = ["Request (Shop.Web)", "Query (Shop.Database)", "RequestDone (Shop.Web)", "Billed (Shop.Billing)"]
         self.assertEqual(self.value(legend.format("#kinds-legend")), [[f"series-{i}", name] for i, name in enumerate(names)])
-        # With several providers, the chart has their colours.
+        # If a file has several providers, each provider has a colour in the chart.
         self.assertEqual([text.split(":")[0] for _, text in self.value(legend.format("#legend"))], ["Shop.Web", "Shop.Database", "Shop.Billing", "lost events"])
         # The lane of a web server's thread has lines of two kinds, and bars of the one that begins activities.
         lane = "[...document.querySelectorAll('.lane')].find(l => l.firstChild.textContent === '1001 worker 1')"
@@ -146,12 +146,12 @@ class ReportBrowserTest(PageCase):
         colours = [self.value(fill.format("fill") + f"('#kinds-legend .series-{i}')") for i in (0, 2)]
         self.assertEqual(strokes, colours)
         self.assertEqual(self.value(f"getComputedStyle({lane}.querySelector('.activity')).fill"), colours[0])
-        # The list has the colour of each event's kind.
+        # Each row of the list has the colour of the kind of its event.
         swatches = "[...document.querySelectorAll('#list tbody tr')].map(row => [row.cells[1].textContent, row.querySelector('rect').getAttribute('class')])"
         of_name = {name.split(" ")[0]: f"series-{i}" for i, name in enumerate(names)}
         for name, swatch in self.value(swatches):
             self.assertEqual(swatch, of_name[name])
-        # With one provider, the chart has the colours of the kinds.
+        # If a file has one provider, each kind of event has a colour in the chart.
         self.open("large")
         chart = self.value(legend.format("#legend"))
         self.assertEqual([[swatch, text.rsplit(": ", 1)[0]] for swatch, text in chart if swatch != "lost"],
@@ -216,7 +216,8 @@ class ReportBrowserTest(PageCase):
         self.press("ArrowUp", *"+++++++")
         before = self.value("document.querySelector('#window').textContent")
         self.assertIn("(7.77 ms)", before)
-        # The view stays at the selected event: the previous event is to its left, and the next ones are 10 ms later.
+        # The view stays at the selected event, and has no other event of its thread: the previous one is further to the
+        # left, and the next one is 10 ms later.
         self.assertIn(": 1 single event in", self.value(LANE + "('1001 worker 1')")[0])
         self.assertEqual(self.value(LOST), "0 lost events in this time")
         self.press("ArrowRight")
@@ -259,7 +260,7 @@ class ReportBrowserTest(PageCase):
             left, right = self.value("document.querySelector('.selected-mark').getAttribute('d').match(/^M([0-9.]+) 36V1H([0-9.]+)V36$/).slice(1)")
             shown = self.value("document.querySelector('.lane.current').lastChild.clientWidth")
             self.assertAlmostEqual(float(right) - float(left), shown * 8e-6 / (0.995002 / 2 ** 15), delta=1)
-            self.press("N")  # outside of the visible time
+            self.press("N")  # chooses an activity outside of the visible time
             self.assertEqual(self.value(FIELDS)["duration"], "10 µs")
             self.assertEqual(self.value("document.querySelectorAll('.selected-mark').length"), 1)
             self.click("#previous-activity")
@@ -339,7 +340,7 @@ class ReportBrowserTest(PageCase):
                     found = self.value(FINDINGS)
                     for topic, text in expected:
                         self.assertTrue([1 for a, b in found if a == topic and re.search(text, b)], (topic, text, found))
-                    # The number of events, and the time.
+                    # The note states the number of events, and the time of the recording.
                     self.assertRegex(self.value("document.querySelector('#findings').parentElement.querySelector('.note').textContent"),
                                      r"^[\d,]+ events in [\d.]+ s, from 2027-01-15 08:00:00 on\. Times are in UTC\.")
                     # The first screen has no other findings.
@@ -394,7 +395,7 @@ class ReportBrowserTest(PageCase):
         self.assertEqual({row[5] for row in self.value(ROWS)}, {"1 critical"})
         # Errors have a colour, and longer lines than other events.
         self.assertEqual(self.value("document.querySelectorAll('.ticks.error').length"), 1)
-        # Values that are not in the page select all events.
+        # Values in the address that are not in the page select all events.
         self.value("location.hash = '#kind=77777&level=x&from=-5&until=nothing'")
         self.drawn()
         self.assertEqual(self.value("document.querySelector('#filter-kind').value"), "")
@@ -469,7 +470,8 @@ class ReportBrowserTest(PageCase):
         self.assertIn(f"({expected:.3g} ms)", self.value(shown))
         self.assertIn(" of 100 that match, of 100 single events", self.value("document.querySelector('#found').textContent"))
         self.assertEqual(self.value("location.hash"), "")
-        # The whole time stays reachable, and the address keeps it.
+        # The button for the whole time also shows the time before --since and after --until. The address then has the
+        # whole time, so that it opens the page in the same way.
         self.click("#whole")
         self.assertIn("(995 ms)", self.value(shown))
         self.assertRegex(self.value("location.hash"), r"^#from=0&until=\d+$")
@@ -512,7 +514,7 @@ class ReportBrowserTest(PageCase):
         self.click("#list tbody tr:nth-child(2) button")
         self.assertEqual(self.value("document.querySelector('#details h3').textContent"), "{{data}}")
         self.assertIn("__proto__", self.value("document.querySelector('#details').textContent"))
-        # The policy blocks scripts that are added to the page.
+        # The Content-Security-Policy of the page must block scripts that are added to it.
         self.value("document.body.append(Object.assign(document.createElement('script'), {textContent: 'document.title = 1'}))")
         self.drawn()
         self.assertEqual(self.value("document.title"), "hostile.nettrace – NetTrace report")
@@ -521,7 +523,7 @@ class ReportBrowserTest(PageCase):
     def test_without_scripts_there_are_sums_and_tables(self):
         self.browser.call("Emulation.setScriptExecutionDisabled", value=True)
         self.addCleanup(self.browser.call, "Emulation.setScriptExecutionDisabled", value=False)
-        # The scripts of this test are not scripts of the page.
+        # Although scripts of the page are disabled, value() can still evaluate the test's own JavaScript.
         for width in (360, 1280):
             self.browser.open(self.folder / "shop.html", width)
             self.assertIn("Scripts are off", self.value("document.querySelector('noscript').innerText"))

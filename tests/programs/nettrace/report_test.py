@@ -292,7 +292,7 @@ class ReportTest(unittest.TestCase):
         rare = [key(event) for event in events if counts[event["name"]] <= 20]
         self.assertGreater(len(rare), 200)
         self.assertEqual([event for event in rare if event not in kept], [])
-        # The two calls of 40 ms, with the steps that have no activity id.
+        # The page must have all events of the two calls of 40 ms, even the steps that have no activity id.
         calls = [event for event in events if event["name"] == "Call" and event["payload"]["n"] % 250 == 100]
         self.assertEqual(len(calls), 2)
         for call in calls:
@@ -302,7 +302,8 @@ class ReportTest(unittest.TestCase):
             self.assertEqual([event for event in inside if event not in kept], [])
         slowest = sorted((int(a["end"]) - int(a["begin"]) for a in page.data["activities"]["shown"]), reverse=True)[:3]
         self.assertEqual([round(duration / 1e6) for duration in slowest], [40, 40, 1])
-        # The loss is before the first event of its CPU after the 70,000th tick.
+        # The loss is directly before the first event after the 70,000th tick on the same CPU. The page must have all
+        # events around the loss.
         near = min(i for i, event in enumerate(events) if event["payload"].get("n") == 70001)
         self.assertEqual([event["timestamp"] for event in events[near - 15:near + 15] if key(event) not in kept], [])
         self.assertIn("Level 1 and 2 (critical, error): all 1,505.", page.text)
@@ -338,7 +339,7 @@ class ReportTest(unittest.TestCase):
         with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
             self.report("--size", "1M", "-", "-o", piped, stdin=cat.stdout)
         self.assertEqual(Page(piped).data["singleEvents"], Page(self.out).data["singleEvents"])
-        # A file on standard input is read from where it is.
+        # A file on standard input is read in place, without the copy that a pipe needs.
         with path.open("rb") as file:
             self.report("--size", "1M", "-", "-o", piped, stdin=file)
         self.assertEqual(Page(piped).data["singleEvents"], Page(self.out).data["singleEvents"])
@@ -376,7 +377,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(*findings)
 
     def test_several_files_make_the_page_of_the_merged_file(self):
-        # `nettrace cut` writes all losses of the trace to each part, so the parts together have them several times.
+        # `nettrace cut` writes all losses of the trace to each part, so each loss is in several parts.
         for name, count, lost, options in (("shop", 2, 90, []), ("tree", 3, 0, []), ("mixed", 2, 1000, ["--level", "2"])):
             with self.subTest(name):
                 folder = self.parts(name, count)
@@ -408,7 +409,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual({row[2] for row in page.rows("files-table")}, {"to its end"})
         self.assertEqual((page.data["events"], page.data["kinds"]), (whole.data["events"], whole.data["kinds"]))
         self.assertEqual(page.rows("durations-table"), whole.rows("durations-table"))
-        # Options mean the same as for one file.
+        # With several files, options have the same effect as with one file.
         times = [event["time"] for event in self.events(self.traces / "shop.nettrace")]
         for options in (["--event", "Query", "--level", "4"], ["--since", times[100], "--until", times[200]]):
             whole = self.page("shop", *options)
@@ -453,7 +454,7 @@ class ReportTest(unittest.TestCase):
         self.assertIn("cut.nettrace: ", error)
         self.assertIn("the page shows everything before the damage", error)
         page = Page(self.out)
-        self.assertIn("cut.nettrace is cut or damaged: ", page.text)
+        self.assertIn("cut.nettrace is truncated or damaged: ", page.text)
         self.assertIn("Losses are unknown", page.text)
         self.assertEqual(dict(page.rows("summary-table"))["Complete"], "no: the end of a file is missing")
         self.assertEqual([row[2] == "to its end" for row in page.rows("files-table")], [False, True])
@@ -480,7 +481,7 @@ class ReportTest(unittest.TestCase):
         self.check_same(page, self.merged(*sorted(folder.iterdir())))
         events = self.events(folder)
         self.assertEqual({event["threadInfo"]["HostName"] for event in events}, {"a", "b"})
-        # The other readers show the same processes.
+        # `query` and `top` show the same processes.
         self.assertEqual(sorted(self.read("query", "--json", folder, "SELECT pid, name, host, events FROM processes", each_line=True),
                                 key=lambda row: row["name"]),
                          [{"pid": 100, "name": name, "host": host, "events": events}
@@ -491,7 +492,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(sorted((row["pid"], row["process"], row["host"], row["events"]) for row in shown["byProcess"]["rows"]),
                          [(100, "database", "b", 400), (100, "old web", "a (boot 33333333)", 2), (100, "web", "a (boot 11111111)", 400)])
         self.assertEqual(sorted((row["host"][0], row["lost"]) for row in shown["byCpu"]["rows"] if row["lost"]), [("a", 3), ("b", 4)])
-        # Files of one host and boot have no column for it, and one process in two files is one row.
+        # If all files are from one host and boot, the page does not show the host. A process in two files has one row.
         page = self.page("shop")
         self.assertIsNone(page.data["hosts"])
         self.report(self.parts("shop", 2), "-o", self.out)
@@ -545,7 +546,7 @@ class ReportTest(unittest.TestCase):
             error = self.report(cut, "-o", self.out, expect=1)
             self.assertIn("the page shows everything before the damage", error)
             page = Page(self.out)
-            self.assertIn("The file is cut or damaged", page.text)
+            self.assertIn("The file is truncated or damaged", page.text)
             self.assertIn("Losses are unknown", page.text)
             dumped = subprocess.run([ARGS.nettrace, "dump", "--json", cut], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                     check=False).stdout.splitlines()

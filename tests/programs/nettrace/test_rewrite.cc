@@ -43,7 +43,7 @@ std::unique_ptr<nettrace::Source> FileSource(const std::string& path) {
 class RewriteTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // In memory if possible, because each output is synced.
+    // The folder is in memory if possible, because each output is synced.
     const std::filesystem::path memory = "/dev/shm";
     folder_ =
         (std::filesystem::exists(memory) ? memory : std::filesystem::path(::testing::TempDir())) /
@@ -106,7 +106,7 @@ TEST_F(RewriteTest, CutOfADamagedFileWritesNothing) {
   EXPECT_NE(RunRewrite({.command = "cut", .inputs = {input}, .output = Output(), .filter = {}}), 0);
   EXPECT_FALSE(std::filesystem::exists(Output()));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1)
-      << "only the input is there";
+      << "the failed command left files in the folder";
 }
 
 TEST_F(RewriteTest, CutTakesTheEventsOfAThread) {
@@ -117,11 +117,11 @@ TEST_F(RewriteTest, CutTakesTheEventsOfAThread) {
             0);
   const Reader::Stats stats = StatsOfCleanFile(Output());
   EXPECT_EQ(stats.events, 2u);
-  EXPECT_EQ(stats.lost, 0u) << "what was left out is not lost";
+  EXPECT_EQ(stats.lost, 0u) << "events that the filter leaves out must not count as lost";
 }
 
-// Events of two processes and of what each does, in three intervals, beginning 1000 ticks after
-// 10:00:00.5.
+// Returns a stream of three intervals with events of two processes, and with the events that
+// describe these processes. It begins 1000 ticks after 10:00:00.5.
 Bytes ProcessesStream() {
   using namespace nettrace;  // NOLINT(google-build-using-namespace)
   const auto described = [](std::uint32_t id, std::uint32_t sequence, std::uint64_t thread,
@@ -170,7 +170,8 @@ Bytes ProcessesStream() {
       .Append(End());
 }
 
-// Returns times, relative to ProcessesStream, and names, in the order of time.
+// Returns the events of a file in the order of time: time, name, and thread. The times and thread
+// ids are relative to those of ProcessesStream().
 std::vector<std::string> EventsOf(const std::string& path) {
   auto opened = Reader::Open(FileSource(path));
   nettrace::TimeOrderedReader reader(*std::move(opened));
@@ -255,7 +256,8 @@ TEST_F(RewriteTest, CutFiltersTheProviderOfProcessesIfItIsNamed) {
   EXPECT_EQ(EventsOf(Output()), (std::vector<std::string>{"60 Event 2", "80 ProcessExit 2"}));
 }
 
-// Events of the .NET runtime at ticks 10 to 80, after which it reports all that exists.
+// Returns a stream of events of the .NET runtime at ticks 10 to 80. The last event is from the
+// rundown: it describes a method that exists at the end.
 Bytes RuntimeStream() {
   using namespace nettrace;  // NOLINT(google-build-using-namespace)
   const auto event = [](std::uint32_t id, std::uint32_t number) {
@@ -406,7 +408,7 @@ TEST_F(AccountTest, RepairRecordsWhenTheUnknownTimeBegins) {
                     .accept_damage = true,
                     .records_unknown_end = true};
   ASSERT_EQ(RunRewrite(repair), 0);
-  EXPECT_EQ(Account().size(), 3u) << "nothing is unknown of a whole file";
+  EXPECT_EQ(Account().size(), 3u) << "the repair of an undamaged file must add no unknown losses";
 
   std::filesystem::resize_file(input, std::filesystem::file_size(input) - 1);
   const timespec written[] = {{0, UTIME_OMIT}, absl::ToTimespec(start_ + absl::Seconds(8))};
@@ -478,8 +480,8 @@ TEST_F(RewriteTest, RepairKeepsValidDataAndReportsChanges) {
   const std::string start = "nettrace repair: " + input + ": ";
   for (const char* message :
        {"the Trace block has no date; 1970-01-01 is written",
-        "1 events are earlier than the sequence point before them; they got its time, and their "
-        "original time is in the label OriginalTimestamp",
+        "events that are earlier than the sequence point before them: 1; they got its time, and "
+        "their original time is in the label OriginalTimestamp",
         "left out 1 event, counted as lost; the reason for the first: event 'Provider:Odd' (id 8): "
         "field 'f'"}) {
     EXPECT_NE(printed.find(start + message), std::string::npos) << message << "\n" << printed;
@@ -529,7 +531,7 @@ TEST_F(RewriteTest, AnOutputThatCannotBeWrittenLeavesTheOldOne) {
   }
   EXPECT_EQ(std::filesystem::file_size(old), 11u);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 2)
-      << "nothing else is left behind";
+      << "the failed command left files in the folder";
   EXPECT_EQ(RunRewrite({.command = "cut", .inputs = {input}, .output = old, .filter = {}}), 0);
   EXPECT_EQ(StatsOfCleanFile(old).events, 5u);
 }

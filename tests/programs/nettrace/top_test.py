@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Tests that the numbers of `nettrace top` are those of `nettrace dump` and `info`: as JSON, as a table and on a
-terminal. However it ends, it restores the terminal."""
+terminal. Also tests that it restores the terminal, however it ends."""
 
 import collections
 import datetime
@@ -155,7 +155,8 @@ class NumbersTest(unittest.TestCase):
         self.assertRegex(top("--once", TRACE), rf"^events \d+ \(.*/s\)  errors {len(errors)} \(")
 
     def test_last_minutes_match_dump(self):
-        """Compares both minutes with sorted lists of durations. A minute begins at a multiple of 5 s."""
+        """Compares the durations of the last minute, and of the minute before it, with those of the events. A minute
+        begins at a multiple of 5 s."""
         long = FOLDER / "minutes.nettrace"
         subprocess.run([ARGS.activities, long, "2", "55000"], check=True)
         shown, facts, events = json.loads(top("--json", long)), info(long), dump(long)
@@ -362,7 +363,7 @@ class Terminal:
         os.write(self.master, keys.encode())
 
     def read(self, seconds):
-        """Reads output for this time; returns false at the end."""
+        """Waits up to `seconds` for output, and reads it. Returns False if the program has closed the terminal."""
         if not select.select([self.master], [], [], seconds)[0]:
             return True
         try:
@@ -506,7 +507,7 @@ class TerminalTest(unittest.TestCase):
         last = text.stdout.splitlines()[-24:]
         self.assertEqual([line.rstrip("~") for line in lines[4:-1] if line], [line[:149] for line in last])
         terminal.send("\x1b[C" * 3)
-        terminal.wait(lambda shown: shown[4] == last[0][48:], "moved to the left")
+        terminal.wait(lambda shown: shown[4] == last[0][48:], "the lines, moved to the left")
         terminal.send("\x1b")
         terminal.wait_for("^ EVENT /queryd")
         terminal.send("\x1b")
@@ -569,7 +570,7 @@ class TerminalTest(unittest.TestCase):
                 self.assertAlmostEqual(float(row["RATE/S"]), expected[name]["eventsPerSecond"], delta=0.06)
                 self.assertAlmostEqual(float(row["ERR/S"]), expected[name]["errorsPerSecond"], delta=0.06)
                 self.assertEqual(row["P99/1M"] == "-", expected[name]["durations"]["lastMinute"]["count"] == 0)
-            # The column by which rows are sorted stays.
+            # The column by which rows are sorted is shown even in a narrow terminal.
             terminal.send("\x1b[D\x1b[D")
             self.assertTrue(terminal.wait_for("vRATIO$")[3].endswith("vRATIO"))
             terminal.send("\x1b[C\x1b[C" + "\x1b[C" * 3)
@@ -618,8 +619,8 @@ class TerminalTest(unittest.TestCase):
             terminal = self.start("-", stdin=read)
             os.close(read)
             terminal.wait_for("waiting")
-            # After a key, the program waits for the second time. During a thread's first wait, ThreadSanitizer
-            # sometimes loses signals.
+            # The key makes the program wait for input once more before it gets the signal: during the first wait of a
+            # thread, ThreadSanitizer sometimes loses signals.
             terminal.send("p")
             terminal.wait_for("PROVIDER")
             os.kill(terminal.pid, number)
@@ -641,7 +642,8 @@ class TerminalTest(unittest.TestCase):
         self.assertEqual(self.check_end_of_stopped(terminal), 0)
 
     def check_end_of_stopped(self, terminal):
-        """When a stopped program continues, it may enter the screen twice; it must still leave it."""
+        """Checks the end of a program that was stopped. It may have entered the alternate screen twice, but must leave
+        it."""
         code = terminal.finish()
         self.assertEqual(terminal.after, terminal.before)
         self.assertGreater(terminal.written.rindex(LEAVE), terminal.written.rindex(ENTER))

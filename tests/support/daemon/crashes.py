@@ -64,19 +64,20 @@ def wait_until_it_collects(sessions, until):
 
 
 class Session:
-    """The files of a session of a daemon that is killed. They are checked at the end, so that checks do not delay the
-    kills; torn files are kept until then.
+    """The files of a session of a daemon that is killed repeatedly. A kill leaves a torn file, which lacks its end; the
+    next daemon repairs it. Copies of the torn files are kept, and all files are checked after the last kill, so that
+    checks do not delay the kills.
 
     Times are those of CLOCK_MONOTONIC in ns, as in the files."""
 
     def __init__(self, test, load_numbers, folder):
         self._test, self._load_numbers = test, load_numbers
         self._folder = pathlib.Path(folder)
-        # The folder is on the same file system, so that links keep the files that repairs replace.
+        # The folder is on the same file system, so that hard links to torn files keep their contents after the repair.
         self._kept = self._folder.parent / f"{self._folder.name}-torn"
         self._kept.mkdir()
         test.addCleanup(shutil.rmtree, self._kept)
-        self._kills = []  # For each kill: its time, and since when the daemon was known to collect, or None
+        self._kills = []  # For each kill: its time, and the time of is_ready() since the last start; None: not called
         self._ready = None
 
     def has_events(self):
@@ -105,8 +106,8 @@ class Session:
         self._ready = None
 
     def check(self, service, margin):
-        """Checks, after the daemon was stopped, that no file is damaged, that no event occurs twice, and that a kill
-        has lost at most the events of the interval plus a margin. `service`: what load_service printed."""
+        """Checks, after the daemon was stopped, that no file is damaged, that no event occurs twice, and that each kill
+        has lost at most the events of the time INTERVAL + `margin` before it. `service`: what load_service printed."""
         paths = sorted(self._folder.iterdir())
         self._test.assertEqual({path.suffix for path in paths}, {paths[0].suffix})  # No file is a partial file.
         files = {path.name: found for path, found in zip(paths, numbers(self._load_numbers, *paths, pid=service["pid"]))}
@@ -116,8 +117,8 @@ class Session:
         missing = self._check_numbers(files, service)
         costs = self._costs(files)
         print(f"{self._folder.name}: {len(self._kills)} kills, {torn} torn files, {len(files)} files in all, of "
-              f"{sum(self._totals(service).values())} events {missing} are missing; from the last event in a file to the kill "
-              f"{max(costs) / SECOND:.3f} s at most, {sum(costs) / len(costs) / SECOND:.3f} s on average", flush=True)
+              f"{sum(self._totals(service).values())} events {missing} are missing; time from the last event in a file to the "
+              f"kill: {max(costs) / SECOND:.3f} s at most, {sum(costs) / len(costs) / SECOND:.3f} s on average", flush=True)
         self._test.assertLessEqual(max(costs), INTERVAL + margin)
         # Three of four kills wait until the daemon collects, so the lost time is known for them.
         self._test.assertGreaterEqual(len(costs), len(self._kills) * 3 // 4)
@@ -168,8 +169,8 @@ class Session:
                 for number, thread in enumerate(service["threads"]) for tracepoint in range(tracepoints)}
 
     def _costs(self, files):
-        """Returns, for each kill of a daemon that collected, the time between the last event in a file and the kill. If the
-        daemon has recorded no event since its start, the time counts from when it was known to collect."""
+        """Returns, for each kill of a daemon that collected, the time in ns from the last event in a file to the kill. If
+        the daemon has recorded no event since its start, the time counts from the call of is_ready()."""
         costs = []
         before = 0
         for at, ready in self._kills:

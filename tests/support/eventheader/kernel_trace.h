@@ -81,7 +81,7 @@ inline void AppendEvents(std::string_view page, std::vector<KernelEvent>* events
   }
 }
 
-// A tracing instance that has no other reader.
+// A tracing instance of ftrace that only this test uses.
 class TraceInstance {
  public:
   explicit TraceInstance(const std::string& name = "test")
@@ -170,7 +170,7 @@ class Definition {
 };
 
 // Waits up to about 10 s until `condition` returns true, because the kernel completes some changes
-// only after the system call. Returns whether it did.
+// only after the system call. Returns whether the condition became true.
 template <typename Condition>
 bool Eventually(Condition condition) {
   for (int i = 0; i < 1'000; ++i) {
@@ -180,7 +180,7 @@ bool Eventually(Condition condition) {
   return false;
 }
 
-// Waits for the kernel to delete a tracepoint that is no longer used.
+// Waits for the kernel to delete a tracepoint that is no longer used. Returns whether it did so.
 inline bool IsGone(const std::string& tracepoint) {
   const std::string folder = kTracefs + "events/user_events/" + tracepoint;
   return Eventually([&] { return !std::filesystem::exists(folder); });
@@ -197,8 +197,8 @@ inline std::vector<int> UserEventsDescriptors() {
   return found;
 }
 
-// Returns the result of `function` in a child process, so that changes to descriptors do not affect
-// this process.
+// Calls `function` in a child process, so that its changes to descriptors do not affect this
+// process. Returns its result.
 template <typename Function>
 int InChild(Function function) {
   const pid_t child = fork();
@@ -214,12 +214,12 @@ class KernelTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (access((kTracefs + "user_events_data").c_str(), W_OK) != 0) {
-      GTEST_SKIP() << "this kernel has no user_events, or they are not ours to use";
+      GTEST_SKIP() << "cannot write " << kTracefs << "user_events_data; run as root in the VM";
     }
   }
 };
 
-// A test with a trace in which one tracepoint is enabled.
+// A test with a TraceInstance in which one tracepoint is enabled.
 class EnabledTest : public KernelTest {
  protected:
   // The tracepoint belongs to the provider, which is a static object.
@@ -234,9 +234,9 @@ class EnabledTest : public KernelTest {
     Enable();
   }
 
-  // Enables or disables the tracepoint, and returns when the provider sees the change. After a
-  // fork, the processes share the page of the enable word until one of them writes to it. The
-  // kernel therefore updates the word in the other process only a little later.
+  // Enables or disables the tracepoint, and returns when the provider sees the change. The wait is
+  // necessary after a fork: both processes then share the page of the enable word until one of
+  // them writes to it, and the kernel updates the word in the other process only a little later.
   void Enable(bool on = true) {
     trace_->Enable(tracepoint_, on);
     ASSERT_TRUE(Eventually([&] { return provider_.enabled() == on; })) << tracepoint_;

@@ -15,7 +15,8 @@ _MS_NOSUID_NODEV = 2 | 4
 
 
 class FuseFile:
-    """A mounted file system with one file, `name`, while it is a context manager. Skips the test if FUSE is not available."""
+    """A file system with one file, `name`. It is mounted while its context is active. Skips the test if FUSE is not
+    available."""
 
     def __init__(self, folder, name, contents):
         self.path, self._folder, self._name, self._contents = folder / name, folder, name, contents
@@ -57,8 +58,8 @@ class FuseFile:
         return struct.pack("<6Q10I", node, size, 0, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
 
     def _answer(self, opcode, node, body):
-        """Returns the error and the data of the answer to a request. Its time limits are 0, so that the kernel caches
-        neither attributes nor names."""
+        """Returns the error and the data of the answer to a request. The time limits in the answer are 0, so that the
+        kernel caches neither attributes nor names."""
         if opcode == _INIT:
             major, minor, ahead, _ = struct.unpack_from("<4I", body)
             return 0, struct.pack("<4IHHIIHHI7I", major, min(minor, 31), ahead, 0, 16, 12, 4096, 1, 1, 0, 0, *[0] * 7)

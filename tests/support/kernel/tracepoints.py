@@ -75,7 +75,7 @@ class Tracepoint:
 
 
 def of(systems):
-    """Returns all tracepoints of the systems. A system that does not exist has none."""
+    """Returns all tracepoints of these systems (folders in events/). A system that does not exist has none."""
     return [Tracepoint(system, folder.name) for system in systems
             for folder in sorted((EVENTS / system).glob("*/")) if (folder / "format").exists()]
 

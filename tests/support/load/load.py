@@ -92,7 +92,7 @@ def wrong_events(nettrace, file, service, names=True):
 
 
 def key_of(event, service):
-    """Returns the thread and the number of an event. Both identify the event."""
+    """Returns the thread and the number of an event, which together identify the event."""
     payload = event["payload"]
     if not service["calls"]:
         return payload.get("thread"), payload.get("number")

@@ -21,7 +21,7 @@ TEST(Filters, MessageIsTheKernelsWithThePlace) {
   EXPECT_EQ(FilterMessage("nosuch == 1\n       ^\nparse_error: Field not found\n\n"),
             "Field not found, at '== 1'");
   EXPECT_EQ(FilterMessage("prev_comm ~ 1\n             ^\nparse_error: Expecting string field\n"),
-            "Expecting string field, at its end");
+            "Expecting string field, at the end of the filter");
   EXPECT_EQ(FilterMessage("none\n"), "");
   EXPECT_EQ(FilterMessage("a &&& 2\nError: (0)\n"), "");
   EXPECT_EQ(FilterMessage(""), "");
@@ -81,7 +81,7 @@ TEST(DescriptorBudget, OneBeginningOfNamesLeavesAQuarterToOthers) {
   EXPECT_EQ(used, 75u);
   EXPECT_NE(budget.Check(UserEvent("Loud_L1K1")).message().find("begin with 'Loud'"),
             absl::string_view::npos);
-  // A system of the kernel has no owner that could take all descriptors.
+  // Tracepoints with other names, and those of the kernel, still get descriptors.
   for (const Tracefs::Name& name : {UserEvent("My_L4K1"), Tracefs::Name{"sched", "sched_switch"}}) {
     EXPECT_TRUE(budget.Check(name).ok());
   }

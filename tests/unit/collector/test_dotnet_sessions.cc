@@ -1,5 +1,6 @@
 // Tests the client of .NET's diagnostics protocol against a fake runtime in this process: the
-// request, replies of every kind, and sockets that do not belong to the process.
+// request, replies of every kind, and sockets of another process than the one that they are named
+// for.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -73,7 +74,8 @@ TEST(DotnetProviders, ProfilesAreJoinedWithEachOtherAndWithProviders) {
   ASSERT_TRUE(beside.ok()) << beside.status();
   EXPECT_EQ(*beside, (std::vector<DotnetProvider>{{kDotnetRuntimeProvider, 5, 0x11, ""}}));
   EXPECT_EQ(ParseDotnetProviders("http")->size(), 6u);
-  // With a level, or in another case, the name is that of an EventSource.
+  // The name of a profile (gc, http) names an EventSource if a level follows, or if it is not in
+  // lower case.
   EXPECT_EQ(*ParseDotnetProviders("gc:*,HTTP"),
             (std::vector<DotnetProvider>{{"gc", 5, kAll, ""}, {"HTTP", 5, kAll, ""}}));
 }
@@ -239,7 +241,8 @@ class FakeRuntime {
   std::atomic<int> connections = 0;
 
  private:
-  // Sets the connection that the destructor ends. Returns false if there are no more connections.
+  // Sets the connection that the destructor shuts down; -1: none. Returns false if the thread must
+  // end.
   bool SetPeer(int peer) {
     const std::lock_guard lock(mutex_);
     peer_ = peer;
@@ -434,7 +437,7 @@ TEST_F(DotnetSessionsTest, ReportsARuntimeThatEndsTheSessionAndRuns) {
 }
 
 TEST_F(DotnetSessionsTest, AProcessMayEndItsSessionBeforeItExits) {
-  // The runtime must be a separate process.
+  // The runtime is a separate process, so that it can exit.
   const pid_t child = fork();
   if (child == 0) {
     const auto facts = ReadProcessFacts(getpid());
@@ -629,7 +632,7 @@ TEST_F(DotnetSessionsTest, RefusesASocketOfAnotherProcess) {
 }
 
 TEST_F(DotnetSessionsTest, RefusesASocketOfAnotherUser) {
-  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to start a process of another user";
   const Sleeper sleeper(65534);
   const FakeRuntime runtime(folder_, sleeper.pid(), Replies(kStarted));
   Start();
@@ -712,11 +715,11 @@ TEST_F(DotnetSessionsTest, CountsAProcessThatEndsBeforeItListens) {
         .copy(address.sun_path, sizeof address.sun_path - 1);
     const base::UniqueFd bound(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ASSERT_EQ(bind(bound.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    // The thread must see the file while the process runs.
+    // The thread of the sessions must find the socket file while the process runs.
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
   }
   const DotnetProcess process = Await(State::kRefused);
-  EXPECT_EQ(process.reason, "it ended before it could be asked");
+  EXPECT_EQ(process.reason, "it ended before the request was sent");
   EXPECT_TRUE(process.ended);
   EXPECT_EQ(sessions_->Report().not_enabled, 1u);
 }

@@ -183,7 +183,7 @@ Numbers DrainAll(PerfRing* ring, std::uint64_t limit) {
   return seen;
 }
 
-// The kernel reads the time of a LOST record after that of the record that follows it.
+// The kernel reads the clock for a LOST record after it has read it for the record that follows.
 TEST(PerfRing, LossStandsBeforeTheRecordThatFollowsItInTheRing) {
   FakeRing fake(4096);
   PerfRing ring = fake.reader();
@@ -195,8 +195,8 @@ TEST(PerfRing, LossStandsBeforeTheRecordThatFollowsItInTheRing) {
   EXPECT_EQ(DrainAll(&ring, 10), (Numbers{0, 2}));
   EXPECT_EQ(DrainAll(&ring, kAll), (Numbers{3}));
 
-  // The loss also stays before that record if the reader sorts records, and keeps a copy of the
-  // record until a later call.
+  // The loss also stays before sample 4, which follows it in the ring, if the reader has to sort
+  // the samples and keeps a copy of sample 4 until a later call.
   fake.PutSample(30, 5);
   fake.PutLost(31, 17);
   fake.PutSample(28, 4);
@@ -219,8 +219,8 @@ TEST(PerfRing, RecordsInOrderAreHandedOutWhereTheyLie) {
   EXPECT_EQ(seen, 100u);
 }
 
-// A late record is found within 64 records past the limit. A record further back waits for the next
-// call.
+// The reader searches up to 64 records past the limit for a late record. A late record that is
+// further back waits for the next call.
 TEST(PerfRing, LateRecordIsLookedForPastTheLimit) {
   for (const std::uint32_t between : {0U, 1U, 63U, 64U, 100U}) {
     FakeRing fake(8192);
@@ -287,8 +287,6 @@ TEST(PerfRing, RefusesARawSizeBeyondTheRecord) {
   });
 }
 
-// Each record is delivered once, in time order as far as kLookAhead reaches, whatever the order in
-// the ring and whatever the limits.
 TEST(PerfRing, PeekShowsWaitingRecordsWithoutRemovingThem) {
   FakeRing fake(4096);
   PerfRing ring = fake.reader();
@@ -305,10 +303,11 @@ TEST(PerfRing, PeekShowsWaitingRecordsWithoutRemovingThem) {
       EXPECT_EQ(seen, 30u);
     }
     EXPECT_EQ(Drain(&ring, kAll).size(), 30u);
-    ring.Peek([](const PerfRecord&) { ADD_FAILURE() << "it has been taken"; });
+    ring.Peek([](const PerfRecord&) { ADD_FAILURE() << "the record has been drained"; });
   }
 }
 
+// Each record is delivered once, whatever the order in the ring and whatever the limits.
 TEST(PerfRing, RandomOrdersAndLimits) {
   std::mt19937 generator(1);
   const auto random = [&] { return static_cast<std::uint32_t>(generator()); };

@@ -1,4 +1,5 @@
-// Tests the filters for events of rings: their language, and random ones against another evaluator.
+// Tests the filters for events of rings: their language, and the results of random filters,
+// compared with a second evaluator.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -84,7 +85,7 @@ TEST(RingFilterTest, ComparesTheNameOfTheThread) {
 TEST(RingFilterTest, RefusesOtherTexts) {
   EXPECT_NE(ErrorOf("comm ~ \"a*\"").find("use a field of the tracepoint"), std::string::npos);
   EXPECT_NE(ErrorOf("id ~ 3").find("use one of the operators"), std::string::npos);
-  EXPECT_NE(ErrorOf("id == 1 level == 2").find("'&&' or '||' is missing at character 9"),
+  EXPECT_NE(ErrorOf("id == 1 level == 2").find("at character 9: '&&' or '||' is missing"),
             std::string::npos);
   EXPECT_NE(ErrorOf("(id == 1").find("')' is missing"), std::string::npos);
   for (const char* text : {"",
@@ -117,7 +118,8 @@ TEST(RingFilterTest, LimitsLengthAndDepth) {
   };
   EXPECT_TRUE(Accepts(nested(30)));
   EXPECT_NE(ErrorOf(nested(31)).find("too many parentheses"), std::string::npos);
-  // At each of the permitted levels, || and && wait for their right sides.
+  // At each of the 30 permitted levels, the left operands of an || and of an && wait until the
+  // parentheses within are evaluated. So this filter needs the most memory.
   std::string deep;
   for (int i = 0; i < 30; ++i) deep += "id==1||id==500&&(";
   EXPECT_TRUE(Accepts(deep + "id==1||id==500&&id==500" + std::string(30, ')')));

@@ -61,7 +61,7 @@ TEST_F(FindCgroupTest, NameIsLookedForInTheHierarchy) {
 TEST_F(FindCgroupTest, ErrorsNameThePlaceAndTheMatches) {
   EXPECT_EQ(Find("apache.service"),
             "cgroup apache.service: there is no cgroup of that name below " + mount_ +
-                "; is the unit running?");
+                "; check that the unit is running");
   EXPECT_EQ(Find("system.slice/apache.service"),
             "cgroup system.slice/apache.service: there is no such cgroup below " + mount_ +
                 "; 'systemd-cgls' lists those that exist");

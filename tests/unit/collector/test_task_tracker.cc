@@ -1,4 +1,5 @@
-// Tests the table of tasks: the identities of threads, from the records of their lives.
+// Tests the table of tasks. It finds the identity (name, ids and program) that a thread had at a
+// time, from the kernel's records of forks, renames, execs and exits.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -61,7 +62,7 @@ class TaskTrackerTest : public ::testing::Test {
     found_.emplace(slot.index(), slot.generation());
     return tasks_.InfoOf(slot).name.value_or("");
   }
-  // Returns what the row says about the thread at `time`, apart from its name.
+  // Returns what the thread row states about the thread at `time`, apart from its name.
   std::string RowAt(std::uint32_t pid, std::uint32_t tid, std::uint64_t time,
                     std::uint64_t cgroup = 0) {
     const Slot slot = tasks_.Find(pid, tid, time, cgroup);
@@ -89,7 +90,8 @@ class TaskTrackerTest : public ::testing::Test {
   }
   using Texts = std::vector<std::string>;
 
-  // Returns name, pid and tid of a thread that has given up its ids, at `time`.
+  // Returns the name, pid and tid for a sample at `time` of a thread that has exited. The kernel
+  // gives such samples no ids.
   std::string ExitedAt(std::optional<std::uint32_t> tid, std::uint64_t time) {
     const nettrace::ThreadInfo info = tasks_.InfoOf(tasks_.FindExited(0, tid, time));
     if (!info.thread_id) return info.name.value_or("");
@@ -144,7 +146,7 @@ TEST_F(TaskTrackerTest, CachedIdentityEndsWithARename) {
   Comm(kPid, kTid, "second", 20);
   EXPECT_EQ(NameAt(kPid, kTid, 19), "first");
   EXPECT_EQ(NameAt(kPid, kTid, 25), "second");
-  // An event from before the rename that comes after a later one.
+  // The event is from before the rename, but is read after a later event.
   EXPECT_EQ(NameAt(kPid, kTid, 18), "first");
   EXPECT_EQ(NameAt(kPid, kTid, 26), "second");
   EXPECT_EQ(found(), 2u);
@@ -201,7 +203,7 @@ TEST_F(TaskTrackerTest, EndedThreadsTakeNoSlot) {
   }
 }
 
-// Tids that are far apart share a slot of the cache of recent lookups.
+// The cache of recent lookups has 1024 slots. Tids that differ by a multiple of 1024 share one.
 TEST_F(TaskTrackerTest, ManyThreadsAreThemselves) {
   std::vector<Slot> slots(100);
   for (int turn = 0; turn < 3; ++turn) {
@@ -281,6 +283,12 @@ TEST_F(TaskTrackerTest, ProcessHasThePathOfItsExecutable) {
   EXPECT_EQ(Processes(), Texts{"10 0 created /usr/bin/service"});
   MapCode(kPid, "/lib/plugin.so", 20);
   EXPECT_EQ(Processes(), Texts{});
+}
+
+TEST_F(TaskTrackerTest, ProcessWithoutARecordOfItsCreationBeginsWithItsProgram) {
+  Exec(kPid, "service", "/usr/bin/service", 11);
+  Exit(kPid, kPid, 30);
+  EXPECT_EQ(Processes(), (Texts{"11 0 created /usr/bin/service", "30 0 exited /usr/bin/service"}));
 }
 
 TEST_F(TaskTrackerTest, ProcessWithoutExecHasThePathOfItsParent) {
@@ -440,7 +448,7 @@ TEST_F(TaskTrackerTest, ProcessesThatALossHidFollowFromProc) {
   tasks_.processes().Take(15);
   Lost();
   tasks_.CatchUp(20);
-  // kPid no longer exists: the records of the end of its threads are among the lost ones.
+  // kPid no longer exists: the records of the end of its threads are among the lost records.
   std::vector<std::string> others;
   bool found = false;
   for (const ProcessEvent& event : tasks_.processes().Take(20)) {
@@ -483,7 +491,8 @@ TEST_F(TaskTrackerTest, LaterTraceHasTheExistingProcesses) {
     last = event.number;
   }
   EXPECT_EQ(existing, (Texts{"0 /bin/service", "1 /bin/service"}));
-  // Later events are separate ones, even while an earlier one still waits.
+  // Take() has not yet returned the event of the creation, but Existing() has reported the process.
+  // The exec therefore adds events, and does not change the event of the creation.
   Exec(kPid + 1, "worker", "/bin/worker", 21);
   std::vector<std::string> later;
   for (const ProcessEvent& event : tasks_.processes().Take(30)) {
@@ -502,7 +511,7 @@ TEST_F(TaskTrackerTest, LeavesOutProcessesThatEndedBeforeTheRecording) {
 
 class DescribedThreadsTest : public TaskTrackerTest {
  protected:
-  // Without a hierarchy: the cgroups are those of MakeCgroup.
+  // The table has no cgroup hierarchy, so it contains only the cgroups of MakeCgroup.
   DescribedThreadsTest() { tasks_.DescribeThreads(CgroupTable("")); }
 };
 
@@ -535,7 +544,7 @@ TEST_F(DescribedThreadsTest, ThreadThatMovesHasARowForEachCgroup) {
   EXPECT_EQ(found(), 1u);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(RowAt(kPid, kPid, 30, 8), "Cgroup=/b");
   EXPECT_EQ(found(), 2u);
-  // An event from before the move, from another CPU's ring.
+  // The event is from before the move. It is read later, because it is in another CPU's ring.
   EXPECT_EQ(RowAt(kPid, kPid, 21, 7), "Cgroup=/a");
 }
 

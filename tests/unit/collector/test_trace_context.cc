@@ -99,10 +99,16 @@ TEST_F(TraceContextTest, DoesNotLiftInvalidIds) {
        {""s, "4bf9"s, std::string(32, '0'), std::string(32, 'g'), kTrace + "0"s}) {
     EXPECT_TRUE(Lift(definition, Text(text)).empty()) << text;
   }
-  // A field of another struct, of another depth, an array that is too long, and an event that is
-  // cut.
-  EXPECT_TRUE(Lift("Part\0\x81\x01"s + definition, Text(kTrace)).empty());
+}
+
+TEST_F(TraceContextTest, DoesNotLiftFromOtherFields) {
+  const std::string definition = Definition("trace_id", kString);
+  // A field of PartA in another struct.
+  EXPECT_TRUE(
+      Lift("Part\0\x81\x01"s + Definition("ext_dt_traceId", kString), Text(kTrace)).empty());
+  // In a struct, even in PartA, "trace_id" is not the name of a trace id.
   EXPECT_TRUE(Lift("PartA\0\x81\x01"s + definition, Text(kTrace)).empty());
+  // An array that is too long, and an event that ends in the value.
   EXPECT_TRUE(
       Lift(Definition("trace_id", kChars) + "\x40\0"s, kTrace + std::string(kTrace)).empty());
   EXPECT_TRUE(Lift(definition, "\x20\0abc"s).empty());

@@ -1,4 +1,4 @@
-// Tests what the kernel announces about CPUs and modules, and messages that others send instead.
+// Tests what the kernel announces about CPUs and modules, and messages that other processes send.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/netlink.h>
@@ -93,7 +93,8 @@ TEST_F(UeventSocketTest, ReceivesMessagesOfTheKernel) {
   const base::UniqueFd announce(open("/sys/devices/system/cpu/cpu0/uevent", O_WRONLY | O_CLOEXEC));
   if (!announce.valid()) GTEST_SKIP() << "writing to cpu0/uevent: " << strerror(errno);
   socket_->Take();
-  if (write(announce.get(), "online", 6) != 6) GTEST_SKIP() << strerror(errno);
+  if (write(announce.get(), "online", 6) != 6)
+    GTEST_SKIP() << "writing to cpu0/uevent: " << strerror(errno);
   ASSERT_TRUE(IsReadable(10'000));
   const UeventSocket::Changes changes = socket_->Take();
   EXPECT_TRUE(changes.cpus);

@@ -1,5 +1,5 @@
-// Tests the control server with a service that has no daemon: framing, limits, clients that do
-// nothing or too much, tails, and shutdown.
+// Tests the control server with a FakeService in place of the daemon: framing, limits, clients that
+// do nothing or too much, tails, and shutdown.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -62,13 +62,13 @@ class ControlServerTest : public testing::Test {
     EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     return fd;
   }
-  // Reads until the end of the socket; fails after 20 s.
+  // Reads until the server closes the connection. Fails if no data arrives for 20 s.
   static std::string ReadAll(const UniqueFd& fd) {
     std::string all;
     for (;;) {
       pollfd entry = {fd.get(), POLLIN, 0};
       if (poll(&entry, 1, 20'000) != 1) {
-        ADD_FAILURE() << "nothing comes after " << all;
+        ADD_FAILURE() << "the server sent nothing for 20 s, after: " << all;
         return all;
       }
       char buffer[1 << 16];
@@ -85,7 +85,7 @@ class ControlServerTest : public testing::Test {
   static void SendMessage(const UniqueFd& fd, const std::string& message) {
     Send(fd, message + '\0');
   }
-  // Returns the messages until the end of the socket, one on each line.
+  // Returns the messages until the server closes the connection, one on each line.
   static std::string Messages(const UniqueFd& fd) {
     std::string all = ReadAll(fd);
     for (char& c : all) {
@@ -204,7 +204,7 @@ TEST_F(ControlServerTest, ClientsThatNeverReadDoNotDelayOthers) {
   EXPECT_TRUE(client->Call("Reload", "{}").ok());
   const absl::Time begin = absl::Now();
   server_.reset();
-  // The time limit of a message does not apply.
+  // The shutdown does not wait for the time limit of a message, which is one minute here.
   EXPECT_LT(absl::Now() - begin, absl::Seconds(30));
 }
 
@@ -218,7 +218,7 @@ TEST_F(ControlServerTest, ThatHangsIsWaitedForAsLongAsTheClientWants) {
   auto client = ControlClient::Connect(options_.path, absl::Milliseconds(50));
   ASSERT_TRUE(client.ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(client->Call("List", "{}").status()));
-  // The first connection fills the queue of the socket, so another one waits, too.
+  // The first connection fills the queue of the socket, so a second connection has to wait, too.
   EXPECT_TRUE(absl::IsDeadlineExceeded(
       ControlClient::Connect(options_.path, absl::Milliseconds(50)).status()));
 }
@@ -236,7 +236,7 @@ TEST_F(ControlServerTest, RefusesMoreConnectionsThanItHasPlacesFor) {
   }
   EXPECT_NE(Messages(Connect()).find("ResourceExhausted"), std::string::npos);
   open.pop_back();
-  // The place is free as soon as the server has noticed the end.
+  // The place is free once the server has detected the end of the connection.
   for (int i = 0;; ++i) {
     ASSERT_LT(i, 3000);
     auto client = ControlClient::Connect(options_.path);
@@ -317,8 +317,8 @@ TEST_F(ControlServerTest, ShutsDownATailThatIsNotRead) {
   const UniqueFd ending = Connect();
   SendMessage(ending, kTail);
   for (int i = 0; i < 6000 && service_.tails != 2; ++i) absl::SleepFor(absl::Milliseconds(10));
-  // A client that requests the end of a tail and does not read it has some seconds. The shutdown of
-  // the server waits as long.
+  // A client that requests the end of a tail has some seconds to read the rest. The shutdown of the
+  // server waits for unread tails for the same time.
   EndSending(ending);
   for (int i = 0; i < 6000 && service_.tails != 1; ++i) absl::SleepFor(absl::Milliseconds(10));
   EXPECT_EQ(service_.tails, 1);
@@ -387,7 +387,7 @@ TEST_F(ControlServerTest, ContinuesWithoutFreeDescriptors) {
   getrlimit(RLIMIT_NOFILE, &before);
   const rlimit few = {64, before.rlim_max};
   setrlimit(RLIMIT_NOFILE, &few);
-  // Returns whether there was a free descriptor.
+  // Takes all free descriptors. Returns whether there were any.
   const auto take_all = [&] {
     const std::size_t taken = all.size();
     for (UniqueFd one(dup(fd.get())); one.valid(); one = UniqueFd(dup(fd.get()))) {

@@ -132,7 +132,7 @@ void UntilOk(Operation operation) {
   for (int attempt = 0; attempt < 10000; ++attempt) {
     if (operation().ok()) return;
   }
-  FAIL() << "never succeeds";
+  FAIL() << "the operation failed 10000 times";
 }
 
 TEST(WriterStats, CountsEventsApartOnceTheyAreDelivered) {
@@ -213,7 +213,8 @@ TEST_P(WriterFaults, EveryEventIsReadOrLostAfterAnyFailure) {
   EXPECT_EQ(of_sections, accepted);
 }
 
-// The sink is notified of a section when it has accepted all bytes of the one before.
+// The writer notifies the sink of a section when the sink has accepted all bytes of the previous
+// section.
 TEST(WriterFault, ASectionBeginsBetweenTwoBlocks) {
   Device device;
   const std::unique_ptr<Writer> writer = MakeWriter(&device);

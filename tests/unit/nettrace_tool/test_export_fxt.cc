@@ -86,7 +86,8 @@ TEST(FxtArguments, TextIsCutBetweenCharacters) {
   EXPECT_EQ(CutText("éééé", 6), "é…");
 }
 
-// Reads those parts of the records that show what references mean.
+// Reads the records of strings and threads, and the events, whose references to strings and threads
+// it resolves.
 class Records {
  public:
   explicit Records(std::span<const std::byte> bytes) : bytes_(bytes) {
@@ -209,8 +210,7 @@ TEST_F(FxtTest, LongTextsLeaveRoomForTheOthers) {
   Add("Long", 1, absl::FromUnixNanos(1));
   ASSERT_TRUE(exporter_.Finish().ok());
   ASSERT_EQ(Records(sink_.bytes()).events().size(), 1);
-  EXPECT_EQ(exporter_.Remark(),
-            "2 texts were shortened, because they exceed the size of an fxt record");
+  EXPECT_EQ(exporter_.Remark(), "shortened 2 texts that would exceed the size of an fxt record");
 }
 
 TEST_F(FxtTest, TimeBefore1970IsItsBeginning) {

@@ -111,7 +111,7 @@ TEST(ExportStacks, RefusesAFileWithoutStacks) {
     const Exported exported = Export({Sale(0), Sale(0)}, format);
     EXPECT_EQ(exported.status.code(), absl::StatusCode::kUnimplemented);
     EXPECT_EQ(exported.status.message(),
-              "none of 2 events has a stack; record them with 'nettrace record --stacks'");
+              "none of 2 events has a stack; record stacks with 'nettrace record --stacks'");
     EXPECT_EQ(exported.bytes, "");
   }
   const Exported no_field = Export({Sale(1)}, Format::kFolded, Weight::kField, "Size");

@@ -44,7 +44,7 @@ TEST(TsdlParser, DeclarationsAreRead) {
     clock { name = mono; freq = 1000; offset_s = 0x10; offset = 7; };
     struct s { unsigned char a[3], *b; };
   )");
-  EXPECT_EQ(metadata.status().message(), "line 8: '*' instead of a name");
+  EXPECT_EQ(metadata.status().message(), "line 8: found '*' instead of a name");
   const absl::StatusOr<Metadata> good = ParseTsdl(
       "typealias integer { size = 27; align = 1; } := u27_t;"
       "typealias integer { size = 8; encoding = UTF8; } := unsigned char;"
@@ -297,8 +297,8 @@ TEST(CtfImport, ReadsUndamagedPackets) {
   EXPECT_EQ(imported.damages,
             std::vector{"s0: at byte 20: the metadata declares no event with id 2 for this "
                         "stream; check that the metadata belongs to this trace"s});
-  // Cuts at every byte: nothing may be invented, and each cut except the one between the packets
-  // must be reported.
+  // Cuts at every byte: only whole packets may yield events, and each cut except the one between
+  // the packets must be reported.
   for (std::size_t size = 0; size < 2 * good.size(); ++size) {
     imported = Import(metadata, {(good + good).substr(0, size)});
     EXPECT_EQ(imported.events.size(), size / good.size()) << size;
@@ -347,7 +347,8 @@ constexpr char kLttngHeader[] = R"(
 TEST(CtfImport, CompactEventHeadersOfLttng) {
   const std::string metadata = kLttngHeader + "event { id = 2; name = two; };"s +
                                "event { id = 77; name = \"seventy:seven\"; };";
-  // Ids 2 and 0x100 with a clock of 27 bits, then the extended id.
+  // A compact header with id 2 and time 0x100, an extended one with id 77 and time 0x200, and a
+  // compact one with id 2 and time 0xFF.
   const Imported imported =
       Import(metadata, {"\x02\x20\0\0"s + "\x1F\x4D\0\0\0\0\2\0\0\0\0\0\0"s + "\xE2\x1F\0\0"s});
   EXPECT_EQ(imported.damages, std::vector<std::string>());
@@ -356,7 +357,7 @@ TEST(CtfImport, CompactEventHeadersOfLttng) {
   EXPECT_EQ(tests::ValueOf(imported.events[0], "provider"), "\"kernel\"");
   EXPECT_EQ(tests::ValueOf(imported.events[1], "time"), "\"1970-01-01T00:00:00.000000512Z\"");
   EXPECT_EQ(tests::ValueOf(imported.events[1], "name"), "\"seven\"");
-  // 0xFF is less than 0x200: the 27 bits have wrapped.
+  // 0xFF is less than 0x200, so the 27 bits of the clock have wrapped.
   EXPECT_EQ(tests::ValueOf(imported.events[2], "time"), "\"1970-01-01T00:00:00.134217983Z\"");
 }
 

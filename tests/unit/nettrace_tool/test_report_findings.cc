@@ -1,5 +1,5 @@
-// Tests what `nettrace report` says stands out: known stories are found, and random data without a
-// story yields no finding.
+// Tests the findings of `nettrace report`: traces in which errors, durations or processes change
+// yield a finding, and random traces without a change yield none.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -155,7 +155,8 @@ class FindingsTest : public ::testing::Test {
            std::optional<std::uint8_t> level = std::nullopt) {
     added_.push_back({static_cast<std::uint64_t>(at), kind, activity, level});
   }
-  // Adds a request whose outcome `add_stop` writes, from the time of the stop and the activity.
+  // Adds a request. `add_stop` adds its last event, and gets the time of this event and the number
+  // of the activity.
   template <typename AddStop>
   void AddRequest(double at, double duration, AddStop add_stop) {
     Add(kRequest, at, ++requests_);
@@ -247,8 +248,8 @@ class FindingsTest : public ::testing::Test {
     std::string host;
   };
 
-  // Passes the event of a process to the model. After each of them, except for the end, the
-  // process has a selected event.
+  // Passes an event about a process to the model. Then passes an ordinary event of this process,
+  // except after ProcessExit, because the model has rows only for processes with ordinary events.
   void OnProcess(const AddedProcess& added) {
     nettrace::ThreadInfo& thread = process_threads_[added.pid];
     thread.process_id = thread.thread_id = added.pid;
@@ -368,8 +369,8 @@ TEST_F(FindingsTest, ConstantOutcomesAreNoChange) {
 }
 
 // Makes traces with 40 steps a second for 10 minutes, and returns the findings about shares of
-// errors. `add` adds the events of a step; its second argument is whether the step is in the worse
-// time.
+// errors. `add` adds the events of a step; its second argument is whether the step is between 400 s
+// and 450 s, when tests add more errors.
 class SharesTest : public FindingsTest {
  protected:
   template <typename AddStep>
@@ -387,7 +388,9 @@ class SharesTest : public FindingsTest {
   static void ExpectTimes(const Finding& finding) {
     EXPECT_NEAR(static_cast<double>(finding.from), 400 * kSecond, 18 * kSecond);
     EXPECT_NEAR(static_cast<double>(finding.until), 450 * kSecond, 18 * kSecond);
-    EXPECT_NE(finding.text.find(" The times are exact to "), std::string::npos) << finding.text;
+    EXPECT_NE(finding.text.find(" The start and the end of this time are exact to "),
+              std::string::npos)
+        << finding.text;
   }
 };
 
@@ -455,7 +458,8 @@ TEST_F(SharesTest, ActivitiesFailByTheirStopOrByAnEventInside) {
         << TextsOf(findings);
     EXPECT_NE(TextsOf(findings).find(" % of these activities had an error, instead of the usual "),
               std::string::npos);
-    // If the errors are the stops, the changes of the stops and of the provider are one finding.
+    // If the stops are the errors, the changes of the stops and of the provider are part of this
+    // finding. Otherwise, the errors are a second finding.
     EXPECT_EQ(findings.size(), is_stop ? 1u : 2u) << TextsOf(findings);
   }
 }
@@ -520,10 +524,10 @@ TEST_F(FindingsTest, LargestChangesOfDurationsAreShownAndTheOthersCounted) {
   ASSERT_EQ(findings.size(), 6u) << TextsOf(findings);
   for (std::size_t i = 0; i < findings.size(); ++i) {
     EXPECT_EQ(findings[i].topic, Topic::kDurations);
-    EXPECT_EQ(findings[i].text.find("more of this kind") == std::string::npos, i != 5);
+    EXPECT_EQ(findings[i].text.find("more of this topic") == std::string::npos, i != 5);
   }
   EXPECT_EQ(findings[0].text.find("Job8 (Shop) became steadily slower"), 0u) << findings[0].text;
-  EXPECT_NE(findings[5].text.find(" There are 3 more of this kind."), std::string::npos)
+  EXPECT_NE(findings[5].text.find(" There are 3 more of this topic."), std::string::npos)
       << findings[5].text;
 }
 
@@ -613,7 +617,7 @@ TEST_F(FindingsTest, LaterProcessOfTheSameNameIsNoRestart) {
     AddCalm(600, 20, 0.5);
     AddProcess(100, first, begin);
   };
-  // Another process of the name ran at the same time.
+  // Another process with the same name ran at the same time.
   add("ExistingProcess", 0);
   AddProcess(101, "ExistingProcess", 0);
   AddProcess(100, "ProcessExit", 200 * kSecond);
@@ -689,7 +693,8 @@ TEST_F(FindingsTest, ManyLivesAreCounted) {
     AddProcess(1000 + i, "ProcessCreate", at, u"rm");
     AddProcess(1000 + i, "ProcessExit", at + kMillisecond);
   }
-  // Nothing is known about other processes of this name then.
+  // The report compares only the first kMaxLives processes, so it does not know whether process 2
+  // replaces process 1.
   AddProcess(1, "ProcessExit", 200 * kSecond);
   AddProcess(2, "ProcessCreate", 201 * kSecond);
   EXPECT_EQ(TextsOf(Find()),

@@ -97,8 +97,9 @@ class ModelTest : public ::testing::Test {
   void EndInterval(std::uint64_t ticks) {
     model_->OnSequencePoint(*reader_, reader_->TimeOf(ticks));
   }
-  void AddAccountedLoss(const char* tracepoint, std::uint64_t count) {
+  void AddAccountedLoss(const char* tracepoint, std::uint64_t count, std::uint32_t cpu = 0) {
     trace::AccountEvent lost;
+    lost.cpu = cpu;
     lost.count = count;
     lost.tracepoint = tracepoint;
     const nettrace::EventMetadata metadata = trace::AccountMetadata(lost.kind);
@@ -123,7 +124,7 @@ class ModelTest : public ::testing::Test {
         return row.numbers;
       }
     }
-    ADD_FAILURE() << "there is no row " << name;
+    ADD_FAILURE() << "the view has no row " << name;
     return {};
   }
   // Expects that the numbers of each view add up to the total, except those of functions.
@@ -304,6 +305,7 @@ TEST_F(ModelTest, LossesCountInTheRowsThatTheFileNames) {
   AddAccountedLoss("sched:sched_switch", 4);
   AddAccountedLoss("user_events:P_L4K1", 2);
   AddAccountedLoss("", 1);
+  AddAccountedLoss("ring:7/8", 5, trace::kRingCpu);
   const Snapshot snapshot = model_->TakeSnapshot();
   EXPECT_EQ(snapshot.total.lost, 115U);
   EXPECT_EQ(snapshot.total.events, 1U);
@@ -314,6 +316,7 @@ TEST_F(ModelTest, LossesCountInTheRowsThatTheFileNames) {
   EXPECT_EQ(Row(View::kProvider, "sched").lost, 4U);
   EXPECT_EQ(Row(View::kProvider, "P").lost, 2U);
   EXPECT_EQ(snapshot.of(View::kProvider).lost_unknown, 109U);
+  EXPECT_EQ(snapshot.of(View::kProvider).rows.size(), 2U);  // P and sched, not ring
   ExpectWhole();
 }
 
@@ -376,7 +379,7 @@ std::uint64_t Percentile(std::vector<std::uint64_t> durations, std::size_t perce
 
 TEST_F(ModelTest, MinutesAreComparedByExactPercentiles) {
   constexpr std::uint64_t kSecond = 1'000'000'000;
-  // Durations below 64 ns have their own buckets, so that their percentiles are exact.
+  // Each duration below 64 ns has a separate bucket, so percentiles of these durations are exact.
   std::vector<std::uint64_t> before;
   std::vector<std::uint64_t> last;
   for (std::uint64_t i = 0; i < 177; ++i) {
@@ -434,7 +437,7 @@ TEST_F(ModelTest, MinutesAdvanceInStepsWithTheStream) {
   EndInterval(120 * kSecond);
   EXPECT_EQ(counts(), (std::pair<std::uint64_t, std::uint64_t>(0, 0)));
   EXPECT_EQ(Row(View::kEvent, "Request").durations, 1U);
-  // An activity whose event arrives late counts where it ended.
+  // An activity counts in the minute in which it ended, even if its last event arrives late.
   AddActivity(121 * kSecond, 20);
   AddActivity(58 * kSecond, 30);
   EXPECT_EQ(Row(View::kEvent, "Request").minute.p99, 20U);

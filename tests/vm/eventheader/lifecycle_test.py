@@ -20,7 +20,7 @@ TRACEFS = pathlib.Path("/sys/kernel/tracing")
 DATA = TRACEFS / "user_events_data"
 MODES = pathlib.Path(__file__).parents[3] / "tools/eventheader/systemd/tmpfiles.conf"
 TRACEPOINT = "Vm_Puppet_L4K1"
-NEEDS_KERNEL = unittest.skipIf(transport.RINGS, "about user_events only")
+NEEDS_KERNEL = unittest.skipIf(transport.RINGS, "tests user_events only, and this run tests rings")
 FIELDS = "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level"
 
 
@@ -92,7 +92,7 @@ class KernelRecorder:
         (self.instance / f"events/user_events/{TRACEPOINT}/enable").write_text(value)
 
     def count(self, text):
-        """Returns how often the text is in the rings, and empties them."""
+        """Returns how often the text is in the rings of the instance, and empties the rings."""
         pages = []
         for cpu in (self.instance / "per_cpu").iterdir():
             ring = os.open(cpu / "trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
@@ -123,8 +123,9 @@ class Lifecycle(unittest.TestCase):
         return puppet
 
     def wait_for(self, puppet, answer, line):
-        """Requires that the puppet answers `answer` to `line`. With rings, first waits until the puppet is enabled or
-        disabled, because it learns this by a message; the kernel enables and disables at once."""
+        """Requires that the puppet answers `answer` to `line`. If it must answer "written", its event must be enabled,
+        else disabled. The kernel changes this at once. With rings, a message changes it, so the test waits for the
+        change."""
         if transport.RINGS:
             transport.until(lambda: puppet.ask("enabled") == ("yes" if answer == "written" else "no"))
         self.assertEqual(puppet.ask(line), answer)

@@ -24,7 +24,7 @@ TEST_F(Registration, ReportsAConflictingNameAndRetriesOnceItIsFree) {
   EXPECT_EQ(other.status(), 0);
   EXPECT_EQ(foreign.status(), EADDRINUSE);
   EXPECT_EQ(foreign.Retry(), EADDRINUSE);
-  EXPECT_NE(Remedy(EADDRINUSE).find("user_events_status"), std::string::npos);
+  EXPECT_NE(Remedy(EADDRINUSE).find("eventheader unregister NAME"), std::string::npos);
   EXPECT_NE(Remedy(EADDRINUSE).find("rename the provider"), std::string::npos);
   // The tracepoint with other fields must receive nothing.
   TraceInstance trace;
@@ -101,7 +101,7 @@ TEST_F(Registration, SixtyFourSetsShareAnEnableWordAndTheNextFails) {
   EXPECT_FALSE(provider.enabled());
   EXPECT_EQ(trace.Take().size(), 6u);
 
-  // A set that is destroyed makes room for the one that had none.
+  // When a set is destroyed, the set that exceeded the maximum can be registered.
   sets[17].reset();
   EXPECT_EQ(provider.Retry(), 0);
   EXPECT_EQ(one_more.status(), 0);

@@ -51,7 +51,8 @@ class WatchTest(unittest.TestCase):
         self.check_what_it_tells()
 
     def test_without_probes(self):
-        """The kernel does not report these events to users without CAP_PERFMON or CAP_SYS_ADMIN."""
+        """Tests `watch` without kprobes, as for users without CAP_PERFMON and CAP_SYS_ADMIN: it must search the list of
+        tracepoints itself."""
         self.check_what_it_tells(["setpriv", "--bounding-set=-perfmon,-sys_admin"])
 
     def test_json_and_deletion_at_the_end_of_a_process(self):

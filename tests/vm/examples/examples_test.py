@@ -71,7 +71,8 @@ class ExampleTest(unittest.TestCase):
         listed = subprocess.run([ARGS.eventheader, "list", "--json", f"{provider}_*"], stdout=subprocess.PIPE, text=True,
                                 check=True).stdout
         names = [json.loads(line)["name"] for line in listed.splitlines()]
-        # The tracepoints are persistent. Other tests check that the program's tracepoints are deleted automatically.
+        # Registered tracepoints are persistent, so the test unregisters them. Other tests check that the kernel deletes
+        # the tracepoints of a program.
         self.addCleanup(subprocess.run, [ARGS.eventheader, "unregister", *names], check=True)
         self.assertEqual(sorted(names), expected)
 
@@ -178,7 +179,8 @@ class LoggerBridgeTest(ExampleTest):
                 # The types are compared, too, because the comparison above would accept True for 1.
                 self.assertEqual([[type(value) for value in event["payload"].values()] for event in events],
                                  [[type(value) for value in payload.values()] for payload in payloads])
-                # With rings, the printed number also has events that the service wrote before it knew which are selected.
+                # With rings, the number that the example prints also counts events that it wrote before it knew which
+                # tracepoints are selected.
                 if not transport.RINGS:
                     self.check_counted(printed[-1], events)
 
@@ -191,7 +193,7 @@ class LoggerBridgeTest(ExampleTest):
         self.check_counted(printed[-1], events)
 
 
-@unittest.skipUnless(ARGS.spdlog_service.is_file(), "it is built only with libspdlog-dev, and without sanitizers")
+@unittest.skipUnless(ARGS.spdlog_service.is_file(), "the example needs libspdlog-dev, and a build without sanitizers")
 class SpdlogServiceTest(ExampleTest):
     SPDLOG_LEVELS = [5, 5, 4, 3, 2, 1]
 
@@ -231,7 +233,8 @@ class PluginTest(ExampleTest):
                 for number in range(3):
                     self.assertEqual(host.stdout.readline(), f"round {number}: loaded; registered\n")
                     self.assertTrue(transport.RINGS or self.is_registered())
-                    # With rings, the thread by which the test finds the plugin needs a moment to get its name.
+                    # With rings, the test finds the plugin by the name of its thread, which the thread sets after its
+                    # start.
                     self.assertTrue(became_true(lambda: self.traces_of_plugin(host.pid) == (True, True)))
                     print(file=host.stdin, flush=True)
                     self.assertEqual(host.stdout.readline(), f"round {number}: unloaded\n")
@@ -249,7 +252,8 @@ class PluginTest(ExampleTest):
 
     @staticmethod
     def traces_of_plugin(pid):
-        """Returns whether the process has user_events open or, with rings, a thread for them; and whether it maps a plugin."""
+        """Returns two booleans: whether the process has user_events open (with rings: has the library's thread), and
+        whether it maps the plugin."""
         process = pathlib.Path("/proc") / str(pid)
         if transport.RINGS:
             threads = [(task / "comm").read_text().strip() for task in (process / "task").iterdir()]

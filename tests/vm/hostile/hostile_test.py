@@ -56,7 +56,8 @@ def user_events_for_all():
 
 
 class Recording:
-    """A running `nettrace record` with the producer. Both have begun once the object is constructed."""
+    """A running `nettrace record` and the well-behaved producer. The constructor waits until events of the producer are
+    recorded."""
 
     def __init__(self, test, selectors, *, options=(), files=None, prefix=()):
         self.test = test
@@ -209,8 +210,9 @@ class Hostile(unittest.TestCase):
         self.assertEqual(shown, written)
 
     def check_names(self, before, during, left_out):
-        """Checks that tracepoints with these names, before and during a recording, hide no others. Those that are not
-        recorded must be named as in `left_out`."""
+        """Checks that all other tracepoints are recorded although tracepoints with these names are registered before
+        and during the recording. The messages and the summary must name exactly the tracepoints `left_out` as not
+        recorded."""
         if before:
             Held(self, [name + b" u8 x" for name in before])
         recording = Recording(self, ["*", "user_events:*"])
@@ -230,7 +232,7 @@ class Hostile(unittest.TestCase):
         self.assertEqual(summary["leftOutCount"], len(wanted))
         said = recording.said["stderr"].decode()
         self.assertEqual(len(re.findall("^nettrace record: left out: ", said, re.MULTILINE)), len(wanted), said)
-        # No line of a warning may be part of a name.
+        # A name with line feeds must not begin a new line of a warning.
         for line in said.splitlines():
             self.assertRegex(line, r"^(nettrace record: |  |/)", said)
 
@@ -250,7 +252,7 @@ class Hostile(unittest.TestCase):
         self.check_names(LINE_FEEDS + (b"/\nGood_L4K1",), NO_FOLDERS, (*LINE_FEEDS, b"user_events_status"))
 
     def test_many_foreign_tracepoints(self):
-        """Tests that other tracepoints do not delay the recording: the rings are drained while those are attached."""
+        """Tests that the recorder drains the rings also while it attaches many other tracepoints."""
         Held(self, [f"Evil{number}_L1K1 {FIELDS}" for number in range(250)])
         recording = Recording(self, ["Good_L4K1", "*"], options=["--ring-size", "64K"])
         Held(self, [f"Evil{number}_L2K1 {FIELDS}" for number in range(150)])
@@ -260,7 +262,7 @@ class Hostile(unittest.TestCase):
     @script.more
     def test_many_foreign_tracepoints_with_few_descriptors(self):
         Held(self, [f"Evil{number}_L1K1 {FIELDS}" for number in range(700)])
-        # The recorder does not have the right to raise the limit of descriptors.
+        # Without CAP_SYS_RESOURCE, the recorder cannot raise its limit of descriptors.
         recording = Recording(self, ["Good_L4K1", "*"], files=1024, prefix=WITHOUT_RESOURCES)
         time.sleep(5)
         summary = recording.end()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Tests that `nettrace record` sleeps while nothing happens, that it nevertheless finds a registered tracepoint at
-once, and that an event is in the file soon. Needs root and a kernel with user_events and kprobes (./run vm)."""
+"""Tests that `nettrace record` sleeps while nothing happens, that it nevertheless finds a new tracepoint at once, and
+that an event is in the file soon. Needs root and a kernel with user_events and kprobes (./run vm)."""
 
 import ctypes
 import fcntl
@@ -115,7 +115,7 @@ class AtRestTest(unittest.TestCase):
             if thread != str(recorder.pid):
                 # A few wake-ups are normal, because the start or end of a kernel thread causes a write. A thread that searched
                 # every second would wake up once a second.
-                self.assertLessEqual(count, 2, f"wake-ups of thread {thread} in {SECONDS} s; it has nothing to do")
+                self.assertLessEqual(count, 2, f"thread {thread}: {count} wake-ups in {SECONDS} s; at most 2 are normal")
 
     @script.more
     def test_200_tracepoints_and_a_pattern(self):
@@ -148,9 +148,12 @@ class AtRestTest(unittest.TestCase):
                 if time.monotonic() > begin + 30:
                     self.fail("the recorder did not find a registered tracepoint within 30 s")
             took.append(time.monotonic() - begin)
-        print(f"found within {sorted(took)[len(took) // 2] * 1000:.1f} ms (median)", flush=True)
-        # Without a notification, the recorder searches 0.9 s after its last search; the test sleeps 0.1 s of that time.
-        self.assertLess(sorted(took)[len(took) // 2], 0.6)
+        # A busy machine delays many searches, so the fastest quarter decides. Without a notification, none would take
+        # less than about 0.8 s: the recorder searches 0.9 s after its last search, and the test sleeps for the first
+        # 0.1 s.
+        fast = sorted(took)[len(took) // 4]
+        print(f"a quarter found within {fast * 1000:.1f} ms", flush=True)
+        self.assertLess(fast, 0.6)
         summary = self.finish(recorder)
         self.assertEqual(summary["tracepoints"], 21)
         self.assertEqual(summary["watchesRegistrations"], "kprobe")
@@ -176,8 +179,8 @@ class AtRestTest(unittest.TestCase):
                 self.events = UserEvents()
         woken = wake_ups(recorder.pid)[str(recorder.pid)] - before
         print(f"{registered} registrations in 3 s, {woken} wake-ups", flush=True)
-        # A search has about two wake-ups: one by the notification, which comes once for each CPU that registers, and
-        # one when the search is due. Searches are at least 5 ms apart.
+        # A search has about two wake-ups: one by the kernel's notification, and one when the search is due. Each CPU
+        # on which tracepoints are registered sends a notification. Searches are at least 5 ms apart.
         self.assertLess(woken, 3 * 200 * 3)
         self.finish(recorder)
 

@@ -65,8 +65,8 @@ class CpuHotplugTest(unittest.TestCase):
             self.addCleanup(set_online, cpu, True)
 
     def start(self, ring, preexec=None, of_load_only=False, with_stacks=False):
-        """Starts the load, which waits, and the recorder, which records. `preexec` is called in the recorder's process.
-        With `with_stacks`, also records samples of CPU time, and the stacks of both."""
+        """Starts the load and the recorder. The load begins when everything is recorded. `preexec` is called in the
+        recorder's process. With `with_stacks`, also records samples of CPU time, and the stacks of both kinds of events."""
         load = subprocess.Popen([ARGS.load], stdout=subprocess.PIPE, text=True)
         self.addCleanup(load.kill)
         os.waitpid(load.pid, os.WUNTRACED)
@@ -105,7 +105,8 @@ class CpuHotplugTest(unittest.TestCase):
         return [(ticks(change["since"]), ticks(change["until"])) for change in summary["cpuChanges"] if change["online"]]
 
     def check_account(self, written, summary):
-        """Checks that every event occurs once, was lost, or was written while its CPU was not recorded. Returns these times."""
+        """Checks that every event occurs once, was lost, or was written while its CPU was not recorded. Returns the
+        times in which a CPU was not recorded."""
         names = collections.Counter()
         shown = collections.Counter()
         self.events = []
@@ -159,7 +160,8 @@ class CpuHotplugTest(unittest.TestCase):
 
     @script.more
     def test_with_stacks(self):
-        """Tests the stacks of events and of samples of CPU time. The clocks that take samples end with their CPU."""
+        """Tests the stacks of events and of samples of CPU time. When a CPU goes offline, its perf event for samples
+        ends, so the recorder must open another one when the CPU returns."""
         load, recorder = self.start(LARGE, with_stacks=True)
         for cpu in (1, 3):
             set_online(cpu, False)
@@ -192,7 +194,8 @@ class CpuHotplugTest(unittest.TestCase):
 
     @script.more
     def test_events_of_one_process(self):
-        """Tests the events of a process's threads, which are opened again for a CPU that returns."""
+        """Tests a recording of one process. When a CPU returns, the recorder must open the perf events of the process's
+        threads again for this CPU."""
         for ring in (LARGE, SMALL):
             with self.subTest(ring):
                 load, recorder = self.start(ring, of_load_only=True)

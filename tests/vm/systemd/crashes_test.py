@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Kills nettraced --kills times while a service writes and systemd restarts it. Every file must be intact, no file may
-lack more than the events of an interval, and no event may occur twice. Runs in the same VM as service_test.py."""
+"""Kills nettraced repeatedly (--kills) while a service writes; systemd restarts nettraced. Every file must be intact,
+no file may lack more than the events of an interval, and no event may occur twice. Runs in the same VM as
+service_test.py."""
 
 import pathlib
 import time
@@ -11,13 +12,14 @@ from support import script
 from support.daemon import crashes
 
 ARGS = script.options(__doc__, "numbers", kills=5)
-# The daemon drains, writes and is killed on emulated CPUs that other processes use, too.
+# Events from this additional time before a kill, in ns, may be lost, because the daemon drains and writes on emulated
+# CPUs, which other processes use, too.
 EMULATION = 2 * crashes.SECOND
 PROCESSES = pathlib.Path(f"/sys/fs/cgroup/system.slice/{daemon.UNIT}/cgroup.procs")
 
 
 def pid():
-    """Returns the daemon's pid, 0 if it does not run. Faster than systemctl."""
+    """Returns the daemon's pid; 0 if it does not run. Reads a file, because systemctl is slower."""
     try:
         return int(PROCESSES.read_text().split()[0])
     except (OSError, IndexError):

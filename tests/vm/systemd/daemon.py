@@ -64,7 +64,7 @@ def until(condition, seconds=120):
 
 
 def mark():
-    """Returns the current time, as the start of a search in the journal."""
+    """Returns a mark: the current time, from which later searches in the journal start."""
     return time.monotonic_ns() // 1000
 
 
@@ -178,7 +178,7 @@ def events_written(session):
     """Returns the number of events in the file that a session is writing."""
     count = 0
     for file in partial_files(session):
-        # Exits with an error, because the file is incomplete.
+        # Ignores the exit status, which is that of an incomplete file.
         shown = subprocess.run([NETTRACE, "info", "--json", file], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                check=False).stdout
         count += json.loads(shown)["events"] if shown else 0

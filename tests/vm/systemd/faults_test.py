@@ -28,7 +28,7 @@ def wait_for_state(session, state):
 
 
 def before(file):
-    """Returns the number of events, shown and lost, in all files before a file."""
+    """Returns the number of events, recorded and lost, that `file` states for all earlier files of its session."""
     continues = commands.info(daemon.NETTRACE, file)["continues"] or {"eventsBefore": 0, "lostBefore": 0}
     return continues["eventsBefore"] + continues["lostBefore"]
 
@@ -94,8 +94,8 @@ class FaultsTest(unittest.TestCase):
         self.assertRegex(message, f"^session {session} cannot write and retries; events wait in memory, and are "
                                   "counted as lost when the queue is full: "
                                   f"cannot write /var/lib/nettraced/{session}/.*: {error}$")
-        daemon.until(lambda: daemon.show("StatusText").startswith("2 collecting, 1 suspended; "))
-        self.assertIn('Status: "2 collecting, 1 suspended; ', daemon.systemctl("status", daemon.UNIT))
+        daemon.until(lambda: daemon.show("StatusText").startswith("sessions: 2 running, 1 suspended; "))
+        self.assertIn('Status: "sessions: 2 running, 1 suspended; ', daemon.systemctl("status", daemon.UNIT))
 
     def check_suspends_and_goes_on(self, session, fault, mend, error):
         daemon.start(daemon.session(session, SMALL), daemon.session("steady", SMALL.partition("\n")[2]))
@@ -104,7 +104,8 @@ class FaultsTest(unittest.TestCase):
         fault()
         self.load(5000)
         self.check_suspended(session, error)
-        # Once the queue is full, events are counted as lost, so those of the next load must all be lost.
+        # Once the queue is full, the session counts further events as lost. All events of the next load must therefore
+        # be lost.
         daemon.until(lambda: status(session)["queueBytes"] >= status(session)["queueLimit"])
         during = self.load()
         mend()
@@ -231,7 +232,8 @@ class Disk:
         subprocess.run(["dmsetup", verb, self._name], input=table, text=True, check=True)
 
     def _table(self, up, down):
-        """Sets the seconds for which writes reach the disk and for which they fail, in turns."""
+        """Returns a table for the device mapper with which writes of file data succeed for `up` seconds and fail for
+        `down` seconds, in turns."""
         return (f"0 {self.DATA} linear {self._loop} 0\n"
                 f"{self.DATA} {self.SECTORS - self.DATA} flakey {self._loop} {self.DATA} {up} {down} 1 error_writes\n")
 
@@ -241,7 +243,8 @@ class Disk:
         daemon.run("dmsetup", "resume", self._name)
 
     def fill(self, folder):
-        """Uses the space before DATA of the file system that is mounted there."""
+        """Fills the space before DATA in the file system that is mounted at `folder`, so that later data is after
+        DATA."""
         subprocess.run(["dd", "if=/dev/zero", f"of={folder}/filler", "bs=1M", f"count={self.DATA * 512 >> 20}"],
                        capture_output=True, check=True)
 

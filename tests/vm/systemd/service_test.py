@@ -23,7 +23,8 @@ SHIP = "nettrace-ship.service"
 
 
 def printed_by(unit, since=0):
-    """Returns what load_service has printed as a service, since a mark."""
+    """Waits until load_service, run by this unit, has printed its line of JSON since `since` (a daemon.mark()). Returns
+    the object."""
     def lines():
         return [line for line in daemon.journal(since, unit).splitlines() if line.startswith("{")]
     daemon.until(lines)
@@ -79,9 +80,10 @@ class ServiceTest(unittest.TestCase):
         pathlib.Path(f"/run/systemd/system/{unit}").write_text(
             # journald keeps a few messages in each 3 s, and drops the others. It reports the number of dropped messages
             # before the next message of the same priority that it keeps. This message is "after".
+            # logger must live until journald has found its unit, so it gets its standard input for 2 s longer.
             "[Service]\nType=oneshot\nLogRateLimitIntervalSec=3s\nLogRateLimitBurst=1\n"
             "ExecStart=sh -c 'i=0; while [ $$((i += 1)) -le 1000 ]; do echo line $$i; done; sleep 4; echo after; "
-            "logger -p user.err -t last done'\n", encoding="utf-8")
+            "(echo done; sleep 2) | logger -p user.err -t last'\n", encoding="utf-8")
         daemon.systemctl("daemon-reload")
         said = daemon.run(daemon.NETTRACE, "record", f"--journal={unit}", "--identity", "--json", "-o", file, "--",
                           "systemctl", "start", unit)
@@ -156,7 +158,8 @@ class ServiceTest(unittest.TestCase):
         self.assertEqual((len(recorded.shown), recorded.lost), (load.written(), 0))
 
     def check_hang(self, session, hang):
-        """Calls `hang()`, which makes the daemon hang. Checks that the events from before are in a file; returns them."""
+        """Calls `hang()`, which makes the daemon hang. Checks that all events from before the hang are in a file, and
+        returns these events."""
         daemon.configure(daemon.session(session))
         # The limit is 20 s, because on a busy machine the daemon may get no CPU time for several seconds.
         with daemon.service_settings("WatchdogSec=20s\nTimeoutAbortSec=1s"):
@@ -288,7 +291,8 @@ class ServiceTest(unittest.TestCase):
     def test_socket_unit_stays_while_nettraced_restarts(self):
         drop_in = pathlib.Path("/run/systemd/system/nettraced.socket.d/test.conf")
         drop_in.parent.mkdir(parents=True)
-        drop_in.write_text("[Unit]\nConditionPathExists=\n")  # The kernel of this VM has user_events.
+        # Removes the condition of the unit, because the kernel of this VM has user_events.
+        drop_in.write_text("[Unit]\nConditionPathExists=\n")
         self.addCleanup(daemon.systemctl, "stop", "nettraced.socket")
         self.addCleanup(daemon.systemctl, "daemon-reload")
         self.addCleanup(drop_in.unlink)

@@ -62,6 +62,12 @@ std::size_t QuickHash(std::uint64_t number, std::string_view text) {
   return ((first ^ std::rotl(last, 7) ^ number ^ text.size()) * kOdd) >> 48;
 }
 
+// Returns the fields of an event's header that identify its schema: all but the level.
+std::uint64_t HeaderKey(eh::wire::Header header) {
+  header.level = 0;
+  return std::bit_cast<std::uint64_t>(header);
+}
+
 }  // namespace
 
 std::size_t SampleConverter::SchemaHash::operator()(const SchemaKey& key) const {
@@ -226,7 +232,6 @@ void SampleConverter::ForgetRecent() {
   for (const auto& tracepoint : tracepoints_) {
     if (tracepoint == nullptr) continue;
     std::fill(tracepoint->recent.begin(), tracepoint->recent.end(), nullptr);
-    tracepoint->last = nullptr;
   }
 }
 
@@ -264,7 +269,8 @@ void SampleConverter::SetStack(const SampleRecord& sample) {
   const std::size_t max_frames = current_.tracepoint->max_frames;
   bool is_cut = sample.lacks_user_frames || sample.is_cut;
   if (max_frames != 0 && frames_.size() >= max_frames) {
-    // The kernel does not apply the maximum to a user part that was deferred or unwound.
+    // The kernel does not apply the maximum to user frames that it records later than the sample,
+    // or that the collector unwinds from a copy of the stack.
     frames_.resize(max_frames);
     is_cut = true;
   }
@@ -491,7 +497,7 @@ SampleConverter::Schema* SampleConverter::ParseEventHeader(std::span<const std::
   Tracepoint& tracepoint = *current_.tracepoint;
   if (event.header.level != tracepoint.parts.level) SetLabels().level = event.header.level;
 
-  const SchemaKey key = KeyOf(event);
+  const SchemaKey key = {HeaderKey(event.header), base::AsText(event.metadata)};
   std::string_view reason;
   Schema** const recent = &tracepoint.recent[QuickHash(key.header, key.metadata) % kRecentSchemas];
   Schema* schema = *recent;
@@ -506,35 +512,51 @@ SampleConverter::Schema* SampleConverter::ParseEventHeader(std::span<const std::
     SetUndecoded(reason);
     return nullptr;
   }
-  RememberStart(bytes, schema);
+  const bool has_labels = event_.own_labels != nullptr || event_.kind.labels.valid();
+  if (!has_labels && schema->view.metadata.empty()) RememberStart(bytes, schema);
   return schema;
 }
 
 void SampleConverter::RememberStart(std::span<const std::byte> bytes, Schema* schema) {
   const eh::EventView& event = current_.view;
-  if (event_.own_labels != nullptr || event_.kind.labels.valid() ||
-      event.metadata.data() != bytes.data() + kStart ||
+  if (event.metadata.data() != bytes.data() + kStart ||
       event.data.data() != event.metadata.data() + event.metadata.size()) {
     return;
   }
-  current_.tracepoint->last = schema;
-  if (!schema->view.metadata.empty()) return;
   std::copy_n(bytes.begin(), kStart, schema->start.begin());
   schema->view = event;
   schema->view.metadata = std::as_bytes(std::span(schema->metadata));
   schema->view.data = {};
 }
 
+inline SampleConverter::Schema* SampleConverter::FindByStart(
+    std::span<const std::byte> bytes) const {
+  if (bytes.size() < kStart) return nullptr;
+  eh::wire::Header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  eh::wire::ExtensionHeader extension;
+  std::memcpy(&extension, bytes.data() + sizeof header, sizeof extension);
+  // If the event has no extension, these bytes are data that may look like one. The comparison with
+  // `start` then fails, because kFlagExtension is not set in the event's header.
+  if (extension.kind != eh::kExtensionMetadata || extension.size > bytes.size() - kStart) {
+    return nullptr;
+  }
+  const std::string_view metadata = base::AsText(bytes.subspan(kStart, extension.size));
+  Schema* const schema =
+      current_.tracepoint->recent[QuickHash(HeaderKey(header), metadata) % kRecentSchemas];
+  const bool is_same = schema != nullptr &&
+                       std::memcmp(bytes.data(), schema->start.data(), kStart) == 0 &&
+                       metadata == schema->metadata;
+  return is_same ? schema : nullptr;
+}
+
 void SampleConverter::ConvertEventHeader() {
   const std::span<const std::byte> bytes = current_.bytes();
-  // Most events begin with the same bytes as the event before, and then need not be parsed.
-  Schema* schema = current_.tracepoint->last;
-  const std::size_t begin = schema == nullptr ? 0 : kStart + schema->metadata.size();
-  if (schema != nullptr && bytes.size() >= begin &&
-      std::memcmp(bytes.data(), schema->start.data(), kStart) == 0 &&
-      std::memcmp(bytes.data() + kStart, schema->metadata.data(), schema->metadata.size()) == 0) {
+  // Most events begin with the same bytes as an earlier event, and then need not be parsed.
+  Schema* schema = FindByStart(bytes);
+  if (schema != nullptr) {
     current_.view = schema->view;
-    current_.view.data = bytes.subspan(begin);
+    current_.view.data = bytes.subspan(kStart + schema->metadata.size());
   } else {
     schema = ParseEventHeader(bytes);
     if (schema == nullptr) return;
@@ -580,15 +602,6 @@ void SampleConverter::ConvertByForm(Schema* schema) {
   event_.payload = payload_;
 }
 
-SampleConverter::SchemaKey SampleConverter::KeyOf(const eh::EventView& event) {
-  SchemaKey key;
-  key.header = std::uint64_t{event.header.opcode} << 48 | std::uint64_t{event.header.tag} << 32 |
-               std::uint64_t{event.header.id} << 16 | std::uint64_t{event.header.version} << 8 |
-               event.header.flags;
-  key.metadata = base::AsText(event.metadata);
-  return key;
-}
-
 SampleConverter::Schema* SampleConverter::FindSchema(const SchemaKey& key,
                                                      std::string_view* reason) {
   Tracepoint& tracepoint = *current_.tracepoint;
@@ -613,7 +626,7 @@ SampleConverter::Schema* SampleConverter::FindSchema(const SchemaKey& key,
   schema->key = {key.header, schema->metadata};
   MakeSchema(schema);
   tracepoint.schemas.emplace(schema->key, std::move(made));
-  // The program counts twice, because a second one may be needed later, for text in UTF-16.
+  // The program counts twice, because a second program may be needed later, for text in UTF-16.
   Keep(schema, sizeof(Schema) + schema->metadata.size() + 2 * schema->bytes.program.bytes(),
        nullptr);
   return schema->usable ? schema : nullptr;

@@ -65,9 +65,9 @@ class SampleConverter {
   // InvalidArgument if the format cannot be parsed or a file cannot contain its fields.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
-  // Adds the tracepoint `name` of EventHeader events that services write to rings in user space.
-  // A sample of it has only the event, from its header on. Fails with InvalidArgument if `name` is
-  // not the name of an EventHeader tracepoint.
+  // Adds the tracepoint `name` of EventHeader events that services write to rings in user space, or
+  // that are made from entries of the journal. A sample of it has only the event, from its header
+  // on. Fails with InvalidArgument if `name` is not the name of an EventHeader tracepoint.
   absl::Status AddRingTracepoint(int id, const std::string& name);
   // Adds an id that stands for all streams of .NET of a session.
   void AddDotnetStreams(int id);
@@ -99,8 +99,8 @@ class SampleConverter {
   // The samples of CPUs are converted one CPU after the other. The description may therefore be in
   // a sample that is converted after the first sample that needs it.
   void Learn(std::uint16_t id, const SampleRecord& sample, std::uint64_t timestamp);
-  // Converts an event that came through a ring in user space. The thread with the slot `thread`
-  // wrote it. AddRingTracepoint() must have added the tracepoint.
+  // Converts an event that came through a ring in user space or from the journal. The thread with
+  // the slot `thread` wrote it. AddRingTracepoint() must have added the tracepoint.
   const ConvertedEvent& ConvertOfThread(int id, Slot thread, const SampleRecord& sample,
                                         std::uint64_t timestamp);
   // Does the work of Convert for an event of a stream of .NET, whose payload is `sample.raw`.
@@ -115,8 +115,8 @@ class SampleConverter {
 
   struct Tracepoint;
   struct Schema;
-  // A form of a schema: for some of its events, the types of the fields and the program that writes
-  // payloads of these types.
+  // A form of a schema: the types that the fields have in some of the schema's events, and the
+  // program that writes payloads of these types.
   struct Form {
     Slot slot;  // none until the first event of this form
     PayloadProgram program;
@@ -148,8 +148,10 @@ class SampleConverter {
     Tracepoint* tracepoint = nullptr;
     SchemaKey key;         // a view into `metadata`
     std::string metadata;  // a copy of the event's metadata
-    // The start and the parts of the schema's plain events (see Tracepoint::last), which are equal
-    // for all of them. `view` refers to `metadata`, and has no data. Empty before the first one.
+    // The first bytes of the schema's plain events (`start`), and their parsed parts (`view`),
+    // which are equal for all of them. A plain event has the tracepoint's level, no labels, and no
+    // extension other than its metadata. `view` refers to `metadata`, and has no data. `start` and
+    // `view` are empty before the first plain event.
     std::array<std::byte, kStart> start = {};
     eh::EventView view = {};
     Form bytes;  // for ASCII text; without a slot if there are nullable fields
@@ -180,9 +182,6 @@ class SampleConverter {
     // Recently used schemas by a hash of a few bytes of their keys; null for unused entries. Empty
     // if this is not an EventHeader tracepoint.
     std::vector<Schema*> recent;
-    // Schema of the last plain event; null if there was none since ForgetRecent(). A plain event
-    // has the tracepoint's level, no labels, and no extension other than its metadata.
-    Schema* last = nullptr;
   };
 
   // Addresses of kernel code that an event contains in its fields.
@@ -204,8 +203,7 @@ class SampleConverter {
     std::uint32_t generation = 0;
   };
 
-  // Source of the current event. Convert() and ConvertOfThread() replace all members except
-  // kernel_symbols.
+  // Source of the current event. Each conversion sets the members that its kind of event uses.
   struct Source : ConvertedSource {
     nettrace::EventMetadata MetadataFor(const ConvertedEvent& event) const override;
     nettrace::Labels ListedLabels(const ConvertedEvent& event) const override;
@@ -237,7 +235,8 @@ class SampleConverter {
   void MakeEventHeader(Tracepoint* tracepoint);
   void ConvertKernelEvent();
   void ConvertDotnetEvent(int id);
-  // Completes an event of .NET whose row was found, or was not for `reason`.
+  // Completes an event of .NET whose row is current_.dotnet_row. If that is null, makes the event
+  // undecoded for `reason`.
   void SetDotnetPayload(std::span<const std::byte> payload, std::string_view reason);
   // Sets the payload of an event whose kind AddUniversalEvent() added.
   void SetValue(std::uint64_t value);
@@ -245,7 +244,11 @@ class SampleConverter {
   // Parses the current event, labels it, and returns its schema. Returns null after SetUndecoded()
   // if the event or its schema cannot be used.
   Schema* ParseEventHeader(std::span<const std::byte> bytes);
-  // Makes `schema` the tracepoint's `last` if the current event is plain.
+  // Returns the schema of the current event if the event begins with the same bytes as an earlier
+  // plain event of one of the recent schemas, else null.
+  Schema* FindByStart(std::span<const std::byte> bytes) const;
+  // Stores the start and the parts of the current event, which has no labels, in `schema` if the
+  // event is plain.
   void RememberStart(std::span<const std::byte> bytes, Schema* schema);
   // Converts an EventHeader event whose payload cannot be copied unchanged, or whose form depends
   // on its values.
@@ -256,7 +259,6 @@ class SampleConverter {
   void ForgetSymbolLists();
   // Labels the event with its activity ids.
   void LabelActivity();
-  static SchemaKey KeyOf(const eh::EventView& event);
   // Returns the schema of the current event, and compiles it if it is new. Returns null, with the
   // reason in `*reason`, if the schema may not be made or the metadata is malformed.
   Schema* FindSchema(const SchemaKey& key, std::string_view* reason);

@@ -156,8 +156,8 @@ std::vector<pid_t> ListDiagnosticsSockets(const std::string& folder, std::size_t
 std::vector<pid_t> ListProcessesWithOtherFolder(const std::string& folder, std::size_t max) {
   std::vector<pid_t> pids;
   const std::optional<ino_t> own = MountsOf("self");
-  // A service often has separate mounts, but the usual folder. All processes outside of containers
-  // would then seem to have other mounts.
+  // If the collector runs as a systemd service, it often has separate mounts, but the same `folder`
+  // as process 1. All processes with the mounts of process 1 then have this folder, too.
   const std::optional<ino_t> usual =
       IsSameFile(folder, absl::StrCat("/proc/1/root", folder)) ? MountsOf("1") : own;
   for (const std::uint32_t pid : ProcPids()) {
@@ -198,9 +198,10 @@ absl::StatusOr<base::UniqueFd> ConnectDiagnostics(const ProcessFacts& process,
   ucred peer = {};
   socklen_t size = sizeof peer;
   if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-    return base::ErrnoStatus(errno, "SO_PEERCRED");
+    return base::ErrnoStatus(errno,
+                             "the process at its diagnostics socket is not known: SO_PEERCRED");
   }
-  // The process may have ended, and another one may have its pid.
+  // The process may have ended, and another process may have its pid.
   const std::optional<ProcessFacts> now = ReadProcessFacts(process.pid);
   if (peer.pid != process.pid || peer.uid != process.user || !now || now->start != process.start) {
     return NotOfProcess(process, "the listener of the diagnostics socket");

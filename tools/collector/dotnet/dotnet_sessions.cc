@@ -55,7 +55,8 @@ constexpr absl::Duration kFreshFor = absl::Seconds(2);
 // asked.
 constexpr absl::Duration kTryAgain = absl::Seconds(1);
 constexpr int kMaxTries = 3;
-// Maximum number of replies kFailed of a process. The waits in between become longer.
+// Number of replies kFailed after which a process is not asked again. Until then, the wait before
+// the next request grows by kTryAgain / 2 with each of these replies.
 constexpr int kMaxErrors = 8;
 // Maximum number of names in the folder of sockets, and of processes in containers, that a search
 // considers. Any user may create files in the folder.
@@ -74,8 +75,10 @@ constexpr char kClosed[] = "it closed the connection without a reply";
 // gets the next one.
 enum class Way : std::uint8_t { kTracepoints, kStream, kStreamOfOlder };
 // Returns whether the cgroup `path`, which begins with '/', is `selected` or below it. `selected`
-// is a path below the mount of cgroup v2, an absolute path, or a name. The answer may be yes for
-// another cgroup of the same name: perf then leaves out the events of the process.
+// is a path below the mount of cgroup v2, an absolute path, or a name. If it is a name, all cgroups
+// of this name match, so the processes in all of them enable their events. perf records only one of
+// these cgroups. From the others, events in tracepoints are not recorded, but events in streams
+// (EventPipe) are.
 bool IsInCgroup(absl::string_view path, absl::string_view selected) {
   selected = absl::StripSuffix(selected, "/");
   if (!absl::StrContains(selected, '/')) {
@@ -98,21 +101,21 @@ struct Process {
   absl::Duration session_end;  // time at which its connection or stream ended
   DotnetProcess shown;
   base::UniqueFd socket;
-  std::size_t sent = 0;  // bytes of the request
+  std::size_t sent = 0;  // bytes of the request that were sent
   bool descriptor_sent = false;
   std::string received;
-  absl::Duration give_up;  // time at which a connection without a reply ends
+  absl::Duration give_up;  // time at which the Worker closes a connection without a reply
   absl::Duration next_try;
   int tries = 0;
   int failures = 0;          // number of connections that could not be made
   int errors = 0;            // number of replies kFailed
   bool was_enabled = false;  // whether it has enabled its events at any time
-  // Connection on which the process was asked for a perf map. Closed when the process replies, and
-  // at the time `map_give_up`.
+  // Connection on which the process was asked for a perf map. Closed when the process replies, but
+  // at the time `map_give_up` at the latest.
   base::UniqueFd map_socket;
   std::string map_received;
   absl::Duration map_give_up;
-  bool had_map = false;  // it had a perf map before the request
+  bool had_map = false;  // it had a perf map before the request, and keeps it after Stop
 
   bool awaits_reply() const { return socket.valid() && shown.state == State::kAsked; }
 };
@@ -164,7 +167,8 @@ class Worker {
   std::string WhyNoStream(uid_t user) const;
   void Try(Process* process, absl::Duration now);
   void Exchange(Process* process, absl::Duration now);
-  // Sends the rest of the request. Returns an errno, or 0.
+  // Sends the rest of the request and, unless it is for a stream, a descriptor of user_events_data.
+  // Returns an errno, or 0.
   int Send(Process* process);
   void Receive(Process* process, absl::Duration now);
   // Asks the process for a perf map. A process that cannot be asked has none.
@@ -206,7 +210,7 @@ class Worker {
   absl::Duration next_drop_ = absl::ZeroDuration();
   std::map<pid_t, Fresh> fresh_;
   std::map<pid_t, Process> processes_;        // processes that have not ended, by pid
-  std::deque<DotnetProcess> ended_;           // the last one that ended is first
+  std::deque<DotnetProcess> ended_;           // the latest first
   std::map<pid_t, std::uint64_t> not_asked_;  // start times of the processes that LeaveOut counts
   DotnetReport totals_;                       // counts only, of processes that have ended
   bool changed_ = false;                      // state has changed since the last Publish
@@ -313,7 +317,7 @@ void Worker::ReadWatch(absl::Duration now) {
   if (!options_.pids.empty()) return;
   bool is_incomplete = false;
   const std::vector<SocketName> names = watch_.Read(&is_incomplete);
-  // Bounds the work that this thread does for a process that creates such files all the time.
+  // Bounds the work of this thread if a process creates files with names of sockets all the time.
   if (!names.empty()) absl::SleepFor(absl::Milliseconds(1));
   for (const SocketName& name : names) {
     if (fresh_.size() >= kMaxCandidates) is_incomplete = true;
@@ -342,7 +346,7 @@ void Worker::TryFresh(absl::Duration now) {
                        .start = fresh->second.facts.start,
                        .name = fresh->second.facts.name,
                        .state = State::kRefused,
-                       .reason = "it ended before it could be asked"};
+                       .reason = "it ended before the request was sent"};
       AddFinal(&process);
     }
     fresh = has_ended || is_known || now >= fresh->second.until ? fresh_.erase(fresh)
@@ -408,7 +412,8 @@ void Worker::Consider(pid_t pid, absl::Duration now) {
   if (!options_.open_data) process.way = Way::kStream;
   if (is_full) return LeaveOut(process);
   Try(&process, now);
-  // Most processes in containers have no socket, and are not .NET's.
+  // Forgets a process without a socket, unless the options name it: most processes in containers
+  // are not .NET processes.
   if (process.shown.state != State::kNoSocket || !options_.pids.empty()) {
     not_asked_.erase(pid);
     changed_ = true;
@@ -501,8 +506,9 @@ int Worker::Send(Process* process) {
 void Worker::Receive(Process* process, absl::Duration now) {
   constexpr char kInvalid[] = "its diagnostics socket sent bytes that are no reply";
   std::array<char, kMaxReply + 1> bytes;
-  // A stream follows its reply on the same connection, and its bytes must stay in the socket. A
-  // reply that begins a stream has kMaxReply bytes, so no more are read.
+  // A stream follows its reply on the same connection. The bytes of the stream must stay in the
+  // socket for the thread that reads streams. A reply that begins a stream has kMaxReply bytes, so
+  // no more bytes are read.
   const std::size_t room =
       process->way == Way::kTracepoints ? bytes.size() : kMaxReply - process->received.size();
   const ssize_t got = recv(process->socket.get(), bytes.data(), room, 0);
@@ -654,7 +660,8 @@ void Worker::DropEnded(absl::Duration now) {
         known = processes_.erase(known);
         continue;
       }
-      // A process that exits ends its session first. On a busy machine, it exits seconds later.
+      // A process that exits ends its session first, and may exit seconds later on a busy machine.
+      // Therefore its session has ended early only if the process still exists after reply_within.
       const bool is_ending = now < process.session_end + options_.reply_within;
       if (process.shown.state == State::kEnabled && !process.socket.valid() &&
           !process.is_stopped && !is_ending) {
@@ -678,7 +685,7 @@ void Worker::LeaveOut(const Process& process) {
   changed_ = true;
 }
 
-// Moves the processes beyond the limit that have ended to the totals.
+// Moves processes of not_asked_ that have ended to the totals.
 void Worker::ForgetNotAsked() {
   totals_.not_asked += std::erase_if(not_asked_, [](const auto& each) {
     const std::optional<ProcessFacts> facts = ReadProcessFacts(each.first);

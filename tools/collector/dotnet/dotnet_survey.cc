@@ -36,7 +36,8 @@ constexpr int kFirstMajor = 10;  // first version that writes events to user_eve
 constexpr absl::Duration kVersionWithin = absl::Seconds(2);
 
 constexpr char kTooOldRemedy[] =
-    "use .NET 10 or newer, or record the process with 'dotnet-trace collect'";
+    "'nettrace record --dotnet' records runtimes from .NET Core 3.1 on through EventPipe, without "
+    "stacks; to record through user_events, use .NET 10 or newer";
 
 // Skips a text. Returns false if it is not complete.
 bool SkipText(ByteReader* reader) {
@@ -69,7 +70,8 @@ absl::StatusOr<std::string> AskVersion(int socket, absl::Duration end) {
   }
 }
 
-// Sets the problem of a process to a message in the form `WHAT; REMEDY`.
+// Stores the two parts of the message of `status`, which has the form `PROBLEM; REMEDY`, as the
+// problem and the remedy of `*runtime`. Without a remedy in the message, stores a default remedy.
 void SetProblem(const absl::Status& status, DotnetRuntime* runtime) {
   const std::string message(status.message());
   const std::size_t at = message.find("; ");

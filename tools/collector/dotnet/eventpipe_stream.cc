@@ -18,8 +18,9 @@ namespace collector {
 namespace {
 
 constexpr std::int64_t kTicks = 1'000'000'000;  // ticks per second of the clock of .NET on Linux
-// Largest difference of the stream's clock from this process's. The stream states the time of its
-// start, which was seconds ago at most.
+// Largest difference between the start time that the stream states and the current time of this
+// process's clock. The stream started seconds ago at most, so a larger difference means that the
+// clocks differ.
 constexpr absl::Duration kMaxClockDifference = absl::Minutes(1);
 
 }  // namespace
@@ -77,7 +78,7 @@ std::string EventPipeStream::CheckStart() const {
   const nettrace::TraceInfo& trace = reader_->trace();
   const absl::Duration difference = absl::Nanoseconds(trace.sync_ticks) - base::MonotonicNow();
   if (trace.ticks_per_second != kTicks || absl::AbsDuration(difference) > kMaxClockDifference) {
-    return "its clock is not that of this process; it may be in another time namespace";
+    return "its clock is not that of the collector; it may be in another time namespace";
   }
   return "";
 }

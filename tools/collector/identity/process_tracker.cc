@@ -116,6 +116,7 @@ void ProcessTracker::Created(std::uint32_t pid, std::uint32_t parent, std::strin
 
 std::vector<std::uint32_t> ProcessTracker::Executes(std::uint32_t pid, std::string_view main_thread,
                                                     std::uint64_t timestamp) {
+  if (!IsKnown(pid)) Created(pid, /*parent=*/pid, main_thread, timestamp);
   std::vector<std::uint32_t> ended;
   const auto known = processes_.find(pid);
   if (known == processes_.end()) return ended;
@@ -163,7 +164,7 @@ bool ProcessTracker::EndThread(std::uint32_t pid, std::uint32_t tid, std::uint64
 void ProcessTracker::End(std::uint32_t pid, std::uint64_t timestamp) {
   auto process = processes_.extract(pid);
   // If the path of the program is still not known, names the process after its main thread. The
-  // record of the path was lost, or the process has not mapped the file.
+  // path stays unknown if its record was lost, or if the process has not mapped the file.
   if (const std::optional<Program> program = std::move(process.mapped().executing)) {
     SetProgram(pid, &process.mapped(), program->name, program->timestamp);
   }
@@ -204,9 +205,9 @@ std::vector<ProcessEvent> ProcessTracker::Alive(std::uint64_t timestamp) const {
   std::vector<ProcessEvent> alive;
   absl::flat_hash_set<std::uint32_t> waiting;  // pids
   for (const ProcessEvent& event : waiting_) {
-    // If the first waiting event of a pid is kExited, a process existed before it, and the trace
-    // needs an event for that process. Any other waiting event describes the process itself, and
-    // the trace receives it later.
+    // If the first waiting event of a pid is kExited, the trace has received the beginning of the
+    // process but not yet its end, so the process is added to the result. If the first waiting
+    // event is of another kind, it describes the process, and the trace receives it later.
     if (!waiting.insert(event.pid).second || event.kind != ProcessEvent::Kind::kExited) continue;
     alive.push_back(event);
   }

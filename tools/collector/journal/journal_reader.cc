@@ -31,7 +31,8 @@ namespace {
 
 // Maximum bytes of the entries that wait for Take.
 constexpr std::size_t kMaxWaiting = std::size_t{16} << 20;
-// Number of bytes of a compressed field that the library must decompress. It may return more bytes.
+// Bytes of a field that the reader needs. If a field is longer, the library may stop decompressing
+// it after this number of bytes (sd_journal_set_data_threshold()), or return more.
 constexpr std::size_t kMaxData = JournalEntryBuilder::kMaxMessage + 256;
 // Maximum number of fields of an entry that are read. journald accepts 1024.
 constexpr int kMaxDataFields = 4096;
@@ -100,7 +101,8 @@ class Reader final : public JournalReader {
   // Reads the new entries up to the time `last`, in ns. Returns a negative errno if the journal
   // cannot be read, and else 0.
   int ReadEntries(std::uint64_t last);
-  // Waits until the entries that were not taken leave space. Returns false if the reader must end.
+  // Waits until the entries that wait for Take have less than kMaxWaiting bytes. Returns false if
+  // the reader must end.
   bool WaitForSpace();
   // Reads the entry at the current position, unless it is later than `last`. Returns whether it is
   // later.
@@ -139,14 +141,15 @@ absl::Status Reader::Start() {
                    : library_.open_directory(&journal_, options_.folder.c_str(), 0);
   if (result >= 0) result = library_.get_boot(&boot_);
   if (result >= 0) result = library_.set_data_threshold(journal_, kMaxData);
-  // Moves to the last entry. If there is no entry, all entries that appear later are new.
+  // Moves to the last entry, after which reading begins. If there is no entry, moves to the start
+  // of the journal.
   if (result >= 0) result = library_.seek_tail(journal_);
   if (result >= 0) result = library_.previous(journal_);
   if (result > 0) CountDeleted();
   if (result == 0) result = library_.seek_head(journal_);
   if (result < 0) {
     return base::ErrnoStatus(-result, "the journal cannot be opened",
-                             "see whether journalctl can read it");
+                             "check whether journalctl can read it");
   }
   std::promise<pid_t> promise;
   std::future<pid_t> id = promise.get_future();
@@ -166,7 +169,7 @@ absl::Status Reader::Start() {
 void Reader::Run() {
   constexpr absl::Duration kLongestSync = absl::Seconds(2);
   int result = 0;
-  std::uint64_t stop_at = 0;  // ns; time of the last entry
+  std::uint64_t stop_at = 0;  // ns; later entries are not read; 0: not known yet
   for (bool is_last = false; !is_last && !quits_ && result >= 0;) {
     const std::uint64_t requested = stop_requested_;
     if (requested != 0 && stop_at == 0) {
@@ -174,14 +177,15 @@ void Reader::Run() {
     }
     is_last = stop_at != 0 && Now() >= stop_at;
     // The call also finds new files. Its wait is limited, because the library may announce an entry
-    // 0.25 s after it can be read.
+    // 0.25 s after the entry can be read.
     result = library_.wait(journal_, is_last ? 0 : kEvery / 1000);
     if (result >= 0) result = ReadEntries(is_last ? stop_at : UINT64_MAX);
   }
   const std::lock_guard lock(mutex_);
   has_ended_ = true;
   if (result < 0) {
-    report_.reason = absl::StrCat("it cannot be read: ", std::generic_category().message(-result));
+    report_.reason =
+        absl::StrCat("the journal cannot be read: ", std::generic_category().message(-result));
   }
 }
 

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/descriptor_status.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/perf/perf_records.h"
 
@@ -48,9 +49,10 @@ absl::Status LossesAreNotCounted() {
       "this kernel is older than 6.0, and does not count losses per event");
 }
 
-// Sets a bit of the flags that follow attr.read_format. Older headers lack names for the last ones.
+// Sets a bit of the flags that follow attr.read_format. Older headers lack names for the last
+// flags.
 void SetFlag(unsigned bit, perf_event_attr* attr) {
-  // Compilers for big-endian machines begin with the highest bit.
+  // On big-endian machines, the first flag is the highest bit.
   if constexpr (std::endian::native == std::endian::big) bit = 63 - bit;
   std::byte* const flags =
       reinterpret_cast<std::byte*>(attr) + offsetof(perf_event_attr, read_format) + 8;
@@ -148,8 +150,8 @@ void DeferStacks(perf_event_attr* attr) {
 void WriteDeferredStacks(perf_event_attr* attr) {
   constexpr unsigned kDeferOutput = 39;
   SetFlag(kDeferOutput, attr);
-  // The kernel passes the records only to events that request records of tasks. comm_exec makes
-  // this event one of them. Without other flags, it causes no records.
+  // The kernel passes these records only to events that request records of tasks. comm_exec makes
+  // this event such an event, and causes no other records by itself.
   attr->comm_exec = 1;
 }
 
@@ -246,12 +248,11 @@ absl::Status OpenError(int error, const std::string& what) {
       return base::ErrnoStatus(
           error, what, "run as root, grant CAP_PERFMON, or set kernel.perf_event_paranoid to -1");
     case EMFILE:
+      return base::ErrnoStatus(error, what,
+                               "raise the limit of open files (ulimit -Hn, or LimitNOFILE= in the "
+                               "unit of nettraced), or select fewer tracepoints");
     case ENFILE:
-      return absl::ResourceExhaustedError(
-          base::ErrnoStatus(error, what,
-                            "raise the limit of open files (ulimit -Hn, or LimitNOFILE= in the "
-                            "unit of nettraced), or select fewer tracepoints")
-              .message());
+      return base::DescriptorStatus(error, what);
     case ENOSYS:
       return base::ErrnoStatus(error, what, "this kernel has no perf events (CONFIG_PERF_EVENTS)");
     case ENODEV:

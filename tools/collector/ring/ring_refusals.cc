@@ -18,16 +18,17 @@ constexpr std::array kTexts = {
     RingRefusalText{"tooManyOfUser", "too many services of this user are connected",
                     "end services, or raise services_of_user in [daemon.rings] of the settings of "
                     "nettraced"},
-    RingRefusalText{"tooManyBytes", "the services of this user have too much shared memory",
+    RingRefusalText{"tooManyBytes", "the events of services take too much memory",
                     "end services, or raise bytes_of_user or lower bytes_of_service in "
                     "[daemon.rings] of the settings of nettraced"},
     RingRefusalText{"regionTooLarge", "the service's region is too large",
-                    "use a libeventheader of the version of the collector"},
+                    "set a smaller EVENTHEADER_RING_SIZE for the service, or raise the memory "
+                    "limit of the collector"},
     RingRefusalText{"badRegion", "the service sent no valid region",
                     "use a libeventheader of the version of the collector"},
     RingRefusalText{"oldVersion", "the service and the collector have no common version",
                     "build the service with a newer libeventheader"},
-    RingRefusalText{"noHello", "the process connected and did not introduce itself in time",
+    RingRefusalText{"noHello", "the process connected, but did not send its first message in time",
                     "check the process: it may be stopped, or is not a service"},
     RingRefusalText{"badMessage", "the service sent a malformed message",
                     "use a libeventheader of the version of the collector"},

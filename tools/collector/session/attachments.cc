@@ -86,10 +86,10 @@ std::string TakenNameWarning(const Tracefs::Name& name, const std::string& forma
                       name.event, "', which shows its users if it is in use");
 }
 
-// Marks the selectors of a session that match a tracepoint that is already recorded. `selected`
-// holds the indices of the matching selectors of the session that the tracepoint was attached for.
-// If there are filters, all sessions have the same selectors, so the indices also apply to this
-// session.
+// Marks the selectors in `tracepoints` that match the tracepoint `name`, which is already attached.
+// `selected` holds the indices of the matching selectors of another session: the session for which
+// the tracepoint was attached. If there are filters, all sessions have the same selectors, so
+// `selected` also applies to `tracepoints`.
 void SetMatched(SessionTracepoints* tracepoints, const Tracefs::Name& name,
                 const std::vector<std::size_t>& selected) {
   if (tracepoints->HasFilter()) {
@@ -138,9 +138,10 @@ absl::Status Attachments::Add(SessionWriter* session) {
   if (awaits_tracepoints_) {
     std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
     RETURN_IF_ERROR(AttachKernelTracepoints(names, {session}, false));
-    // Rescan matches the names again if they differ from known_tracepoints_. If there are other
-    // sessions, the names are not stored here, because those sessions have not matched them yet. If
-    // the search is unfinished, Rescan continues it with these names for all sessions.
+    // Rescan matches names for all sessions only if they differ from known_tracepoints_. If there
+    // are other sessions, some of these names may be new for them. The names are then not stored,
+    // so that Rescan matches them. If this search is unfinished, the names are stored, because
+    // Rescan continues an unfinished search for all sessions.
     if (sessions_.size() == 1 || has_more_tracepoints_) known_tracepoints_ = std::move(names);
   }
   return absl::OkStatus();
@@ -220,10 +221,11 @@ bool Attachments::AnyAwaits(bool (*awaits)(const Selector&)) const {
 
 absl::Status Attachments::AttachSamples(SessionWriter* session) {
   if (session->cpu_rate() != 0) {
-    RETURN_IF_ERROR(AttachSamples(session, kCpuTimeId, "cpu", "the samples of CPU time"));
+    RETURN_IF_ERROR(
+        AttachSamples(session, kCpuTimeId, "cpu", "perf events for samples of CPU time"));
   }
   if (!session->off_cpu()) return absl::OkStatus();
-  return AttachSamples(session, kSwitchesId, "cswitch", "the switches of threads");
+  return AttachSamples(session, kSwitchesId, "cswitch", "perf events for switches of threads");
 }
 
 absl::Status Attachments::AttachSamples(SessionWriter* session, int id, const std::string& event,
@@ -424,7 +426,7 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
                                        absl::Duration limit, bool* has_more) {
   attaching_ = 0;
   if (names.empty()) return absl::OkStatus();
-  std::uint64_t end = 0;  // ns; end of the time for attaching; 0 until the first one is attached
+  std::uint64_t end = 0;  // ns; end of the time for attaching; 0 until attaching begins
   FilterCheck check(tracefs_);
   DescriptorBudget budget =
       DescriptorBudget::OfProcess(names.size(), perf_->DescriptorsPerTracepoint());
@@ -519,8 +521,8 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, SessionWriter* se
   return absl::OkStatus();
 }
 
-// After the format of a tracepoint was read and before it was attached, its owner may have removed
-// it. Another tracepoint may then have got its id.
+// The owner of a tracepoint may have removed the tracepoint after its format was read and before it
+// was attached. Another tracepoint may then have its id.
 absl::Status Attachments::CheckUnchanged(const Tracefs::Name& name,
                                          const Tracefs::Tracepoint& read) const {
   const auto now = tracefs_.ReadTracepoint(name.system, name.event);

@@ -62,8 +62,8 @@ void DotnetRecording::Begin(Session* session) {
   if (!HasCapability(CAP_SYS_PTRACE) || !HasCapability(CAP_DAC_OVERRIDE)) {
     session->LeaveOut(
         "dotnet:others",
-        "events of .NET of other users: their processes cannot be asked; run as root, "
-        "or with CAP_SYS_PTRACE and CAP_DAC_OVERRIDE");
+        "events of .NET of other users: the collector cannot request them; run it as root, or "
+        "with CAP_SYS_PTRACE and CAP_DAC_OVERRIDE");
   }
   sessions_->Begin();
 }
@@ -91,9 +91,11 @@ void DotnetRecording::LeaveOut(bool all, Session* session) {
   if (report_.not_asked > not_asked_) {
     session->LeaveOut(
         "dotnet:further",
-        absl::StrCat("events of .NET of ", report_.not_asked - not_asked_,
-                     " further processes: not requested, because ", DotnetReport::kMaxProcesses,
-                     " .NET processes, or three quarters of them of the same user, ran already"));
+        absl::StrCat(
+            "events of .NET of further processes (", report_.not_asked - not_asked_,
+            "): not requested, because the collector requests the events of at most ",
+            DotnetReport::kMaxProcesses,
+            " processes at a time; at most three quarters of this number may belong to one user"));
   }
   not_asked_ = report_.not_asked;
 }

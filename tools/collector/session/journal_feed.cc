@@ -117,16 +117,17 @@ void JournalFeed::Abandon(const std::string& reason) {
   }
   if (report.other_boot != 0) {
     options_.session->LeaveOut("journal:boot",
-                               absl::StrCat("entries of the journal: ", report.other_boot,
-                                            " are of another boot, whose clock differs"));
+                               absl::StrCat("entries of the journal of another boot, whose clock "
+                                            "differs: ",
+                                            report.other_boot));
   }
   if (report.maybe_deleted != 0) {
     options_.session->LeaveOut(
         "journal:maybe",
         absl::StrCat(
-            "entries of the journal: ", report.maybe_deleted,
-            " were deleted before they were read, and may have been of the selected units; "
-            "raise SystemMaxUse= and RuntimeMaxUse= in journald.conf"));
+            "entries of the journal that were deleted before they were read, and may have been of "
+            "the selected units: ",
+            report.maybe_deleted, "; raise SystemMaxUse= and RuntimeMaxUse= in journald.conf"));
   }
 }
 

@@ -152,7 +152,7 @@ absl::StatusOr<StackOptions> ParseStacks(std::string_view text, std::uint16_t li
     if (absl::StartsWith(part, "max=")) {
       if (!absl::SimpleAtoi(part.substr(4), &frames) || frames == 0 || frames > limit) {
         return fail("max= takes 1 to ", limit,
-                    "; set kernel.perf_event_max_stack for longer stacks");
+                    "; raise kernel.perf_event_max_stack for longer stacks, of up to 8190 frames");
       }
       stacks.max_frames = static_cast<std::uint16_t>(frames);
     } else if (absl::StartsWith(part, "stack=")) {
@@ -203,10 +203,10 @@ absl::StatusOr<std::uint32_t> ParseSampleRate(std::string_view text, std::uint32
     return absl::ascii_isdigit(static_cast<unsigned char>(c));
   });
   if (!is_number || !absl::SimpleAtoi(number, &rate) || rate == 0 || rate > limit) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("invalid rate \"", absl::string_view(text.data(), text.size()),
-                     "\": the kernel allows 1Hz to ", limit,
-                     "Hz (kernel.perf_event_max_sample_rate); examples: 997Hz, 99"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "invalid rate \"", absl::string_view(text.data(), text.size()), "\": use 1Hz to ", limit,
+        "Hz, for example 997Hz; kernel.perf_event_max_sample_rate of the recorded "
+        "machine is the limit"));
   }
   return rate;
 }

@@ -143,7 +143,8 @@ absl::StatusOr<std::vector<pid_t>> ParseIds(std::string_view text) {
 absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::string& text) {
   const bool is_absolute = text.starts_with('/');
   if (is_absolute && IsDirectory(text)) return text;
-  // Paths in /proc/PID/cgroup are absolute, too, but start at the root of the hierarchy.
+  // An absolute path may also be from /proc/PID/cgroup, where paths start at the root of the
+  // hierarchy of cgroups. Therefore also searches for it below `mount`.
   const std::string below = absl::StrCat(mount, is_absolute ? "" : "/", text);
   if (!text.empty() && IsDirectory(below)) return below;
   const std::string missing = absl::StrCat("cgroup ", text.empty() ? "\"\"" : text, ": ");
@@ -154,7 +155,7 @@ absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::stri
   std::vector<std::string> found = FindByName(mount, text);
   if (found.empty()) {
     return absl::NotFoundError(absl::StrCat(missing, "there is no cgroup of that name below ",
-                                            mount, "; is the unit running?"));
+                                            mount, "; check that the unit is running"));
   }
   if (found.size() > 1) {
     const std::size_t count = found.size();

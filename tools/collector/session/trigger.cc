@@ -105,12 +105,12 @@ class Parser {
 
   bool ParseConditions(Trigger* trigger) {
     if (IsAtEnd()) return true;
-    if (!TakeWord("where")) return Fail("expected 'where' or the end");
+    if (!TakeWord("where")) return Fail("expected 'where' or the end of the trigger");
     do {
       if (trigger->where.size() == Trigger::kMaxConditions) return Fail("more than 16 comparisons");
       if (!ParseCondition(&trigger->where.emplace_back())) return false;
     } while (TakeWord("and") || Take("&&"));
-    return IsAtEnd() || Fail("expected 'and' or the end");
+    return IsAtEnd() || Fail("expected 'and' or the end of the trigger");
   }
 
   bool ParseCondition(Trigger::Condition* condition) {

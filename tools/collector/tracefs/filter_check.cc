@@ -34,7 +34,8 @@ std::string FilterMessage(const std::string& text) {
   absl::ConsumePrefix(&what, "parse_error: ");
   if (place == std::string::npos || what.empty()) return "";
   const std::string rest = place < filter.size() ? filter.substr(place) : "";
-  return absl::StrCat(what, rest.empty() ? ", at its end" : absl::StrCat(", at '", rest, "'"));
+  return absl::StrCat(
+      what, rest.empty() ? ", at the end of the filter" : absl::StrCat(", at '", rest, "'"));
 }
 
 FilterCheck::~FilterCheck() {

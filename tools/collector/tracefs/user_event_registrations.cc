@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libeventheader/base/user_events.h"
+#include "tools/base/descriptor_status.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/tracefs/tracefs.h"
 
@@ -36,14 +37,23 @@ absl::Status UserEventRegistrations::Open(const std::string& what) {
       return absl::Status(tracefs.status().code(),
                           absl::StrCat(what, ": ", tracefs.status().message()));
     }
-    const bool permission = fd == -EACCES || fd == -EPERM;
-    return base::ErrnoStatus(-fd, absl::StrCat(what, ": opening user_events_data"),
-                             permission ? "run as root, or add your user to group user_events, "
-                                          "which may write to user_events_data"
-                             : fd == -EROFS
-                                 ? "tracefs is read-only for this process, e.g. because of "
-                                   "ProtectKernelTunables=; see 'eventheader doctor'"
-                                 : "this needs Linux 6.4 or newer with CONFIG_USER_EVENTS");
+    const std::string call = absl::StrCat(what, ": opening user_events_data");
+    switch (-fd) {
+      case EACCES:
+      case EPERM:
+        return base::ErrnoStatus(-fd, call,
+                                 "run as root, or add your user to group user_events, which may "
+                                 "write to user_events_data");
+      case EROFS:
+        return base::ErrnoStatus(-fd, call,
+                                 "tracefs is read-only for this process, e.g. because of "
+                                 "ProtectKernelTunables=; see 'eventheader doctor'");
+      case ENOENT:
+        return base::ErrnoStatus(-fd, call,
+                                 "this needs Linux 6.4 or newer with CONFIG_USER_EVENTS");
+      default:
+        return base::DescriptorStatus(-fd, call);
+    }
   }
   data_ = base::UniqueFd(fd);
   return absl::OkStatus();
@@ -76,7 +86,8 @@ absl::Status UserEventRegistrations::Register(const UserEventDefinition& definit
     case EADDRINUSE:
       return absl::AlreadyExistsError(absl::StrCat(
           what, ": it exists with ", OtherDefinition(definition.name), " instead of '",
-          definition.fields, "'; stop the program that defined it, or choose another name"));
+          definition.fields, "'; delete it with 'eventheader unregister ", definition.name,
+          "', which shows its users if it is in use, or choose another name"));
     case EMFILE:
       return base::ErrnoStatus(
           error, what,

@@ -10,7 +10,9 @@ namespace tools {
 
 void AddColorOption(CLI::App* command, std::string* when, const std::string& help) {
   *when = "auto";
-  command->add_option("--color", *when, help + "; auto is on a terminal, unless NO_COLOR is set")
+  command
+      ->add_option("--color", *when,
+                   help + "; auto uses colors on a terminal, unless NO_COLOR is set")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->default_val("auto");
 }

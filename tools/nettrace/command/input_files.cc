@@ -84,7 +84,7 @@ void RemoveRepeated(const char* command, std::vector<std::string>* paths) {
   if (removed == 0) return;
   absl::FPrintF(stderr, "nettrace %s: %s: named more than once; reading it once%s\n", command,
                 InputName(first),
-                removed == 1 ? "" : absl::StrCat(", like ", removed - 1, " more"));
+                removed == 1 ? "" : absl::StrCat("; other repeated paths left out: ", removed - 1));
 }
 
 // Reads another source up to a maximum number of bytes.
@@ -217,8 +217,9 @@ class InputFiles::Merge {
   void Wait() {
     if (thread_.joinable()) thread_.join();
   }
-  // Returns the times in which losses are unknown, for the files without an end block. Must be
-  // called after Wait, and only if the object was created with `facts`.
+  // Returns an event for each file without an end block. It states the time in which the losses of
+  // the file are unknown. Must be called after Wait, and only if the object was created with
+  // `facts`.
   const std::vector<trace::AccountEvent>& unknown_ends() const { return unknown_ends_; }
   // Returns the files that were not merged completely, with their errors. Must be called after
   // Wait.
@@ -334,11 +335,11 @@ absl::StatusOr<InputFiles::Opened> InputFiles::OpenMerge(std::shared_ptr<Merge> 
   auto pipe = std::make_unique<nettrace::FdSource>(fd, "the merged files cannot be read");
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
       nettrace::Reader::Open(std::make_unique<MergedSource>(std::move(pipe), merge, progress));
-  // The stream is empty if a file cannot be opened. Problems() has the error after the thread has
-  // ended.
+  // The stream is empty if a file cannot be opened. When the thread of the merge has ended,
+  // merge->Problems() returns the error.
   const bool is_empty = reader.ok() && (*reader)->major_version() == 0;
   if (reader.ok() && !is_empty) return Opened{*std::move(reader), std::move(merge)};
-  // Destroys the reader and its MergedSource, which ends the thread.
+  // Replacing the reader by an error destroys its MergedSource, which ends the thread.
   if (is_empty) reader = absl::InternalError("the files cannot be merged");
   const std::vector<Problem> problems = merge->Problems();
   return problems.empty() ? reader.status() : Named(problems.front());

@@ -26,7 +26,7 @@ void AddModeOption(CLI::App* command, const std::string& otherwise,
           throw CLI::ValidationError("--mode", "invalid mode \"" + text + "\"; example: 0640");
         set(static_cast<mode_t>(std::stoul(text, nullptr, 8)));
       },
-      "Permissions of the output in octal, e.g. 0640; the umask is ignored. Default: " + otherwise);
+      "Mode of the output in octal, e.g. 0640; the umask is ignored. Default: " + otherwise);
 }
 
 }  // namespace tools

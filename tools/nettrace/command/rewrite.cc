@@ -28,12 +28,12 @@ namespace {
 // The inputs of a Merger.
 class Inputs {
  public:
-  // `rewrite`, `progress` and this object must outlive the merger.
+  // `rewrite`, `progress` and this object must outlive the merger that AddTo receives.
   Inputs(const Rewrite& rewrite, Progress* progress) : rewrite_(rewrite), progress_(progress) {}
 
   // Adds the inputs to `merger`. If there are several inputs and all are regular files, each file
-  // is open only while the merger needs it, so their number may exceed the limit of open files.
-  // Prints an error and returns false if an input cannot be opened.
+  // is open only while the merger needs it, so there may be more inputs than the limit of open
+  // files. Prints an error and returns false if an input cannot be opened.
   bool AddTo(nettrace::Merger* merger) {
     const bool is_lazy = FindLazy();
     for (std::size_t i = 0; i < rewrite_.inputs.size(); ++i) {
@@ -58,7 +58,7 @@ class Inputs {
 
  private:
   // Returns whether the merger may open each input only when it needs the input. If so, stores the
-  // facts about the inputs in facts_.
+  // results of stat of all inputs in facts_.
   bool FindLazy() {
     if (rewrite_.inputs.size() == 1 || rewrite_.accept_damage) return false;
     std::vector<struct stat> facts;
@@ -95,8 +95,8 @@ void ReportEvents(const char* command, const std::string& input,
                   const nettrace::Merger::NotAsItWas& events) {
   if (events.moved > 0) {
     absl::FPrintF(stderr,
-                  "nettrace %s: %s: %d events are earlier than the sequence point before them; "
-                  "they got its time, and their original time is in the label %s\n",
+                  "nettrace %s: %s: events that are earlier than the sequence point before them: "
+                  "%d; they got its time, and their original time is in the label %s\n",
                   command, input, events.moved, nettrace::kLabelOriginalTimestamp);
   }
   if (events.not_kept > 0) {
@@ -122,9 +122,9 @@ std::vector<nettrace::AddedEvent> ReportUnknownEnd(const char* command, const st
 // Prints which parts of a damaged input are missing in the output.
 void ReportSkipped(const char* command, const std::string& input, const nettrace::Reader& reader) {
   for (const nettrace::SkippedPart& part : reader.skipped()) {
-    absl::FPrintF(stderr, "nettrace %s: %s: offset %d: %s; skipped %d bytes and about %d events\n",
-                  command, input, part.offset, base::Printable(part.reason), part.bytes,
-                  part.events);
+    absl::FPrintF(stderr, "nettrace %s: %s: offset %d: %s; skipped %s and about %s\n", command,
+                  input, part.offset, base::Printable(part.reason),
+                  base::Counted(part.bytes, "byte"), base::Counted(part.events, "event"));
   }
   if (reader.skipped().size() == nettrace::Reader::kMaxSkipped) {
     absl::FPrintF(stderr,
@@ -143,7 +143,8 @@ bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
     if (rewrite.accept_damage) ReportSkipped(rewrite.command, InputName(path), merger.input(i));
     if (!status.ok()) {
       PrintInputError(rewrite.command, path, status);
-      // Accepts damage, but no errors of the system, because the whole input may be readable later.
+      // Accepts only damage. After another error, such as EIO, a later run may be able to read the
+      // whole input.
       good = good && rewrite.accept_damage && absl::IsDataLoss(status);
     }
     if (!merger.has_date(i)) {

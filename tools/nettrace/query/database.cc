@@ -175,7 +175,7 @@ absl::StatusOr<bool> Database::Step(sqlite3_stmt* statement) {
     case SQLITE_FULL:
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
-      return Error("sorting needs temporary files; set TMPDIR to a folder with enough space");
+      return Error("sorting needs temporary files; set TMPDIR to a directory with enough space");
     default:
       return Error("");
   }

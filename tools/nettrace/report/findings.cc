@@ -19,16 +19,16 @@ namespace tools::report {
 namespace {
 
 constexpr std::size_t kMaxOfTopic = 6;  // maximum number of findings of one call of Finder::Add
-constexpr std::uint64_t kLeastDurations = 100;  // minimum durations, to judge the slowest of a kind
-constexpr std::uint64_t kLeastGaps = 50;        // minimum gaps of a kind, to judge a silence
-constexpr double kLeastOfPart = 50;      // minimum durations in a part of the time, for percentiles
-constexpr std::size_t kLeastTimes = 16;  // minimum number of parts of the time, to judge a change
+constexpr std::uint64_t kLeastDurations = 100;  // durations needed to judge the slowest one
+constexpr std::uint64_t kLeastGaps = 50;        // gaps of a kind needed to judge a silence
+constexpr double kLeastOfPart = 50;      // durations in a part of the time needed for percentiles
+constexpr std::size_t kLeastTimes = 16;  // parts of the time needed to judge a change
 // The end of a process has a separate finding if the process lived at least for
 // 1 / kPartOfLongLife of the recording.
 constexpr std::uint64_t kPartOfLongLife = 10;
 constexpr double kTrend = 0.7;  // absolute value of TrendOf that random values do not reach
-// If at most this fraction of the durations exceeds 1.4 times the usual 99th percentile, the
-// fraction is considered usual.
+// FindTail compares the fraction of durations above 1.4 times the usual 99th percentile with its
+// median over all parts of the time, or with this number, if the median is less.
 constexpr double kUsualPartAbove = 0.005;
 
 // Formats the ratio of two numbers, such as "1,600" or "2.5".
@@ -82,7 +82,7 @@ class Finder {
     bool until_end = false;
     std::string what;  // the change, such as "12 a second instead of the usual 3 a second."
     std::vector<std::size_t> others = {};  // other kinds that changed at the same time
-    double size = 0;                       // only comparable with changes of the same topic
+    double size = 0;                       // larger for a more unusual change of the same topic
   };
 
   // A time in which a share of errors was higher (`is_up`) or lower than usual.
@@ -103,7 +103,9 @@ class Finder {
 
   void AddErrors();
   // Adds times in which errors had an unusual share among the events or activities of a kind, or of
-  // a provider. A share that explains another one replaces it.
+  // a provider. Leaves out shares that other findings state: those that AddErrors has reported (see
+  // IsReportedAsErrors), that of a kind that ends activities if activities have the same share (see
+  // IsSame), and that of a provider if its activities or one of its kinds have the same share.
   void AddErrorShares();
   void AddSharesOfActivities(std::vector<ShareFinding>* found) const;
   void AddSharesOfKinds(std::vector<ShareFinding>* found) const;
@@ -113,8 +115,8 @@ class Finder {
                                         std::span<const std::uint64_t> errors,
                                         std::span<const std::uint64_t> events,
                                         const ShareWords& words) const;
-  // Returns whether AddErrors has reported errors that occur only at about this time and for which
-  // `is_same` returns true.
+  // Returns whether AddErrors has added a finding that is within the time of `share` (see IsWithin)
+  // and for which `is_same` returns true.
   bool IsReportedAsErrors(const ShareFinding& share,
                           const std::function<bool(const Finding&)>& is_same) const;
   // Returns whether `inner` overlaps `outer` and is not much longer.
@@ -122,7 +124,7 @@ class Finder {
     return inner.from <= outer.until && inner.until >= outer.from &&
            inner.until - inner.from <= 2 * (outer.until - outer.from);
   }
-  // Returns whether both are about the same change of the same provider.
+  // Returns whether `a` and `b` are about the same change of the same provider.
   static bool IsSame(const ShareFinding& a, const ShareFinding& b) {
     return a.provider == b.provider && a.is_up == b.is_up &&
            (IsWithin(a.finding, b.finding) || IsWithin(b.finding, a.finding));
@@ -151,8 +153,8 @@ class Finder {
   // Returns the minimum length, in ticks, of a life whose end has a separate finding.
   std::uint64_t LongLife() const;
   bool IsLong(const ProcessLife& life) const;
-  // Returns the life in which a process began again, or nullptr. `restarts` are the lives that this
-  // function has returned before.
+  // Returns the life in which the process of the life `ended` began again, or nullptr. `restarts`
+  // are the lives that this function has returned before.
   const ProcessLife* RestartOf(const ProcessLife& ended,
                                const std::set<const ProcessLife*>& restarts) const;
   // Returns the finding for the end of a life, and for its restart `next`, if that is not nullptr.
@@ -269,7 +271,7 @@ void Finder::Add(std::vector<Finding> findings) {
   if (others != 0) {
     findings.resize(kMaxOfTopic);
     absl::StrAppend(&findings.back().text, " There ", others == 1 ? "is" : "are", " ",
-                    base::FormatGrouped(others), " more of this kind.");
+                    base::FormatGrouped(others), " more of this topic.");
   }
   std::move(findings.begin(), findings.end(), std::back_inserter(findings_));
 }
@@ -391,7 +393,7 @@ void Finder::AddSharesOfKinds(std::vector<ShareFinding>* found) const {
     if (!share) continue;
     share->provider = name;
     share->finding.kind = kind;
-    // If events of the kind end activities, AddSharesOfActivities has reported their errors.
+    // If events of the kind end activities, AddSharesOfActivities may have added the same share.
     const bool is_stop = model_.kinds()[kind].ends_activities;
     const bool is_reported =
         IsReportedAsErrors(*share, [kind](const Finding& e) { return e.kind == kind; }) ||
@@ -442,11 +444,12 @@ std::optional<Finder::ShareFinding> Finder::FindShare(const TimeBuckets& buckets
                  std::accumulate(in_segment.begin(), in_segment.end(), 0.0);
   found.finding = NewFinding(Finding::Topic::kErrorShare, from, until);
   found.finding.only_errors = found.is_up;
-  found.finding.text = absl::StrCat(
-      found.is_up ? words.frequent : words.rare, " ",
-      During(from, until, change->from_start, change->until_end), ": ", PercentText(change->share),
-      words.of_what, ", instead of the usual ", PercentText(change->usual),
-      ". The times are exact to ", SpanText(buckets.width() * change->together), ".");
+  found.finding.text =
+      absl::StrCat(found.is_up ? words.frequent : words.rare, " ",
+                   During(from, until, change->from_start, change->until_end), ": ",
+                   PercentText(change->share), words.of_what, ", instead of the usual ",
+                   PercentText(change->usual), ". The start and the end of this time are exact to ",
+                   SpanText(buckets.width() * change->together), ".");
   return found;
 }
 
@@ -611,11 +614,12 @@ std::optional<Finder::DurationChange> Finder::FindTail(
   const std::uint64_t from = std::max(model_.start(), over_time.start() + segment->from * width);
   const std::uint64_t until = std::min(model_.end(), over_time.start() + segment->until * width);
   Finding finding = NewFinding(Finding::Topic::kDurations, from, until, row.kind);
-  finding.text = absl::StrCat(
-      KindName(*row.kind), " was slow ",
-      During(from, until, segment->from == 0, segment->until == parts.size()),
-      ": 99 % took at most about ", DurationText(tail), " then, ", Times(tail / usual),
-      " times the usual ", DurationText(usual), ". The times are exact to ", SpanText(width), ".");
+  finding.text =
+      absl::StrCat(KindName(*row.kind), " was slow ",
+                   During(from, until, segment->from == 0, segment->until == parts.size()),
+                   ": 99 % took at most about ", DurationText(tail), " then, ", Times(tail / usual),
+                   " times the usual ", DurationText(usual),
+                   ". The start and the end of this time are exact to ", SpanText(width), ".");
   return DurationChange{std::move(finding), tail / std::max(1.0, usual)};
 }
 
@@ -725,7 +729,7 @@ void Finder::AddProcesses() {
   std::vector<const ProcessLife*> ended;
   std::vector<const ProcessLife*> short_ones;
   for (const ProcessLife& life : lives) {
-    // A process that executes a program has not ended.
+    // Skips replaced lives, because their processes executed another program, or may have.
     if (!life.end || life.replaced || life.events == 0) continue;
     (IsLong(life) ? ended : short_ones).push_back(&life);
   }
@@ -757,8 +761,8 @@ bool Finder::IsLong(const ProcessLife& life) const { return *life.end - life.beg
 const ProcessLife* Finder::RestartOf(const ProcessLife& ended,
                                      const std::set<const ProcessLife*>& restarts) const {
   const ProcessLives& known = model_.process_lives();
-  // Commands of a script have the same name, too. A service that began again existed before the
-  // recording, or is the restart of one that did.
+  // Two processes with the same name may also be commands of a script. Therefore, only a process
+  // that existed before the recording, or the restart of such a process, can have begun again.
   if (ended.name.empty() || (!ended.existed && !restarts.contains(&ended))) return nullptr;
   if (known.first_left_out() && *known.first_left_out() <= *ended.end) return nullptr;
   if (ended.host == trace::Hosts::kOthers) return nullptr;  // processes of several hosts

@@ -135,8 +135,8 @@ function zoom(factor) {
 }
 
 // Calls `start` when a pointer is pressed on `target`, `along` when it moves while pressed, and `end`
-// when it is released. They receive positions: `x` is a fraction of the width of `target`; `y` is in
-// pixels.
+// when it is released. Each of these functions receives the position of the pointer: `x` is a fraction
+// of the width of `target`; `y` is in pixels.
 function onDrag(target, {start, along, end}) {
   let from = null;
   const part = (event) => {
@@ -177,7 +177,7 @@ function axisTimes(from, to, width) {
 
 function drawChart(width) {
   const {kinds, lost} = data.overTime;
-  // With one provider, the chart shows its kinds, whose parts of the time are wider.
+  // If there is only one provider, the chart shows its kinds of events, which are counted in wider buckets.
   const {start, width: ticks, series} = kinds ?? {...data.overTime, series: data.overTime.providers};
   if (width === 0) return;
   chart.setAttribute("viewBox", `0 0 ${width} ${CHART.height}`);

@@ -134,7 +134,7 @@ function makeTree(id, time) {
     const parent = nodes[node.parent];
     parent.children.unshift(node);
     if (parent.hasEnded) continue;
-    // Its own events in the page may be only some of them.
+    // The page may lack some of the parent's own events, so its times must include those of its children.
     parent.begin = Math.min(parent.begin, node.begin);
     parent.end = Math.max(parent.end, node.end);
   }
@@ -398,8 +398,8 @@ function follow({tree, node}) {
   byId("tree").querySelector(`[data-node="${node.index}"]`)?.focus({preventScroll: true});
 }
 
-// Returns the buttons of an event or activity at `time` that lead to its tree, `home` if the page has it, and to the
-// events with its id.
+// Returns the buttons of an event or activity at `time`. One leads to its tree (`home` if the page has this tree), and
+// one to the events with the activity id `id`.
 function followButtons(home, id, time) {
   const button = (text, action) => {
     const made = element("button", text, {type: "button"});

@@ -202,7 +202,8 @@ function moveCursor(direction) {
   if (direction === "left") next = beside[beside.indexOf(cursor) - 1];
   if (direction === "right") next = beside[beside.indexOf(cursor) + 1];
   if (!next || next.total === 0) return;
-  // A box beside or above the zoomed one is not drawn in its place, so the graph zooms to its caller.
+  // The graph does not draw the boxes beside the zoomed box, and draws its callers as wide as the graph. Therefore, it
+  // zooms to the caller of the box to which the cursor moves.
   if (cursor === zoom && direction !== "down") zoomFlames(next.parent ?? next);
   flames.cursor = next;
   drawFlames();

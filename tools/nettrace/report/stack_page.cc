@@ -68,7 +68,7 @@ std::string StackNotes(const FlameGraph& graph) {
       "with the filters of nettrace report.");
   add(graph.events_of_no_view,
       absl::StrCat("a stack that is not shown, because only the ", kMaxViews,
-                   " kinds with the most events are shown. Use --event."));
+                   " kinds with the most events are shown. Select other kinds with --event."));
   add(graph.without_weight,
       "a stack that is not in the sums, because the event does not state its time off the CPU.");
   return html;

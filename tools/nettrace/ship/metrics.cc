@@ -36,15 +36,17 @@ std::string FormatMetrics(const ShipMetrics& metrics) {
   count("accepted_spans", "", "Spans that the receiver accepted.", totals.spans);
   count("refused_spans", "", "Spans that the receiver rejected or refused.", totals.refused_spans);
   count("lost_files", "", "Files that were deleted before they were sent.", totals.lost_files);
-  count("missing_sections", "", "Sections that were in no file.", totals.missing_sections);
-  count("missing_events", "", "Events of these sections that were not sent.",
+  count("missing_sections", "", "Sections that were deleted before they were sent.",
+        totals.missing_sections);
+  count("missing_events", "", "Events of the missing sections that were not sent.",
         totals.missing_events);
-  count("requests", "", "Requests of this run, with retries.", metrics.sent.requests);
+  count("requests", "", "Requests of this run, including retries.", metrics.sent.requests);
   count("retries", "", "Requests of this run that were sent again.", metrics.sent.retries);
   count("sent_bytes", "bytes", "Bytes of the bodies of requests of this run.", metrics.sent.bytes);
-  gauge("waiting_files", "", "Files that were not sent completely.",
+  gauge("waiting_files", "", "Files that have not been sent completely yet.",
         static_cast<double>(metrics.waiting_files));
-  gauge("behind_seconds", "seconds", "Age of the oldest file that was not sent completely.",
+  gauge("behind_seconds", "seconds",
+        "Age of the oldest file that has not been sent completely yet.",
         absl::ToDoubleSeconds(metrics.behind));
   gauge("failing", "", "1 if the last request must be sent again, else 0.",
         metrics.is_failing ? 1 : 0);

@@ -58,7 +58,7 @@ bool IsDeleted(const std::string& path) {
 
 }  // namespace
 
-// Passes events to the records of OTLP, and reads the account of the file.
+// Passes events to LogRequests, and reads the account of the file.
 class Shipper::ShipExporter : public exporting::Exporter {
  public:
   // Adds records after the records of the file's events.
@@ -95,12 +95,12 @@ class Shipper::ShipExporter : public exporting::Exporter {
  private:
   otlp::LogRequests* const requests_;
   const AddLast add_last_;
-  trace::AccountSummary account_;  // only of the events SectionBegan
+  trace::AccountSummary account_;  // receives only the events SectionBegan
   std::uint64_t last_section_ = 0;
   std::optional<absl::Time> first_time_;  // time of the first event
 };
 
-// The contents of a file, after it was read.
+// The sections, events and losses that ShipFile has found in a file.
 struct Shipper::FileResult {
   trace::AccountSummary::Section section;  // first section of the file, and the totals before it
   Missing missing;                         // sections and events missing before `section`
@@ -250,7 +250,7 @@ absl::Status Shipper::ShipFile(const SpoolFile& file) {
   if (is_damaged) {
     ++counts_.damaged_files;
     Print(absl::StrCat(base::Printable(file.path),
-                       ": is cut or damaged; all readable events were sent"));
+                       ": is truncated or damaged; all readable events were sent"));
   }
   return FinishFile(result);
 }
@@ -288,7 +288,8 @@ absl::Status Shipper::AddMissing(const ShipExporter& file, absl::Time time,
       {.time = time,
        .text = absl::StrCat(base::Counted(missing.sections, "section"), " with ",
                             base::Counted(missing.events, "event"),
-                            " were deleted before they were sent"),
+                            missing.sections == 1 ? " was deleted before it was sent"
+                                                  : " were deleted before they were sent"),
        .name = series_,
        .count = missing.events,
        .sections = missing.sections,
@@ -303,7 +304,9 @@ void Shipper::CountMissing(const Missing& missing) {
   file_->position.totals.missing_events += missing.events;
   Print(absl::StrCat(base::Printable(series_), ": ", base::Counted(missing.sections, "section"),
                      " with ", base::Counted(missing.events, "event"),
-                     " were deleted before they were sent, according to the next file"));
+                     missing.sections == 1 ? " was deleted before it was sent"
+                                           : " were deleted before they were sent",
+                     ", according to the next file"));
 }
 
 absl::Status Shipper::ShipDeleted() {
@@ -338,8 +341,9 @@ absl::Status Shipper::OnDelivered(std::size_t records, std::uint64_t events) {
   } else {
     current_->records += records;
     current_->events += events;
-    // If the file is deleted before the rest is sent, the next file of the series shows how many of
-    // its events are missing.
+    // Stores where this file begins. If the file is deleted before its other events are sent,
+    // FindMissing counts these events as missing when the next file of the series is sent, and
+    // needs this entry for that.
     if (!series_.empty() && !position.sections.contains(series_)) {
       const trace::AccountSummary::Section section = exporter_->section();
       position.sections[series_] = {section.number - 1,  // FindMissing adds 1 to it

@@ -37,8 +37,8 @@ std::string ValueOf(const nettrace::TraceInfo& trace, std::string_view key) {
 constexpr char kVdso[] = "[vdso]";
 // The reason if a limit ended the search for functions.
 constexpr char kLimited[] =
-    "its symbols reach a limit, so functions may be missing: too many of them, too many that "
-    "overlap, or too long names";
+    "its symbols reach a limit, so functions may be missing: there are too many, too many overlap, "
+    "or their names are too long";
 
 // Returns whether the code has no file. A JIT compiler may have written this code to memory.
 bool HasNoFile(std::string_view path) {
@@ -47,9 +47,10 @@ bool HasNoFile(std::string_view path) {
          (path.starts_with("[") && !path.starts_with("[v"));
 }
 
-// Returns true if the process of the mapping still maps `file` at these addresses, and false if it
-// maps another file there. Returns nullopt if the mapping is gone, or if this process may not see
-// it. With `prompt_files`, `file` is on a file system that does not wait.
+// Returns true if the process of the mapping still maps `file` at the addresses of the mapping, and
+// false if the process maps another file there. Returns nullopt if the mapping is gone, or if this
+// process may not see it. If `prompt_files` is not null, `file` was opened through it. A mapped
+// file whose file system may wait then cannot be `file`, so false is returned for it.
 std::optional<bool> IsMapped(const struct stat& file, const HitMapping& mapping,
                              base::PromptFiles* prompt_files) {
   struct stat mapped = {};
@@ -70,8 +71,8 @@ absl::Time ChangeOf(const struct stat& facts) {
   return std::max(absl::TimeFromTimespec(facts.st_mtim), absl::TimeFromTimespec(facts.st_ctim));
 }
 
-// Returns the functions in the symbols of `file`. If these are not complete, adds those in its
-// section .gnu_debugdata, and sets `*is_complete` if it has one.
+// Returns the functions in the symbols of `file`. If `*is_complete` is false and `file` has a
+// section .gnu_debugdata, adds the functions in this section and sets `*is_complete`.
 elf::Functions FindFunctions(const elf::ElfFile& file, std::span<const std::uint64_t> addresses,
                              bool* is_complete) {
   elf::Functions found = file.FindFunctions(addresses);
@@ -84,7 +85,7 @@ elf::Functions FindFunctions(const elf::ElfFile& file, std::span<const std::uint
 
 std::string Cause(const absl::Status& status) {
   if (absl::IsNotFound(status)) return "the file does not exist";
-  // Only PromptFiles fails so.
+  // Only PromptFiles fails with FailedPrecondition.
   constexpr char kRemedy[] = "; 'nettrace symbolize' reads it";
   return absl::StrCat("the file cannot be used: ", status.message(),
                       absl::IsFailedPrecondition(status) ? kRemedy : "");
@@ -130,8 +131,8 @@ std::string FunctionFinder::WhyRefused(const elf::ElfFile& file, const HitMappin
   if (fstat(file.fd(), &facts) != 0 || ChangeOf(facts) >= mapping.time) {
     return absl::StrCat(kUnknown, "the file has changed since it was mapped");
   }
-  // The trace may state a later time than when the mapping was made, and the file may have changed
-  // between these times. If possible, checks what the process has mapped.
+  // `mapping.time` may be later than the time at which the file was mapped, and the file may have
+  // changed between these times. If possible, checks what the process has mapped.
   const std::optional<bool> is_mapped =
       machine_.is_same_boot ? IsMapped(facts, mapping, prompt_files_) : std::nullopt;
   if (is_mapped == false) return absl::StrCat(kUnknown, "the process has mapped another file");

@@ -79,8 +79,8 @@ std::string SymbolMetadata(const ElfDescription& description) {
 class FunctionEvents {
  public:
   // Ids of functions are greater than `max_id`, the greatest id in the file. They are also greater
-  // than the current time in ns since 1970, so that the ids of several files differ when these are
-  // merged.
+  // than the current time in ns since 1970, so that the ids of several files differ when the files
+  // are merged.
   FunctionEvents(FunctionsByMapping functions, ElfDescriptions descriptions, std::uint64_t max_id)
       : functions_(std::move(functions)),
         descriptions_(std::move(descriptions)),
@@ -91,8 +91,8 @@ class FunctionEvents {
         last_id_(std::max(max_id, static_cast<std::uint64_t>(absl::ToUnixNanos(absl::Now())))) {}
 
   // Returns the events for the functions of the mapping that `event` describes, or the full
-  // description of the file that `event` describes. Returns none if `event` describes neither, or a
-  // mapping that was passed before.
+  // description of the file that `event` describes. Returns none if `event` describes neither, or
+  // describes a mapping that was passed before.
   std::vector<nettrace::AddedEvent> After(const nettrace::Event& event) {
     std::vector<nettrace::AddedEvent> added;
     const std::optional<trace::CodeEvent> code = trace::ReadCodeEvent(event);
@@ -115,7 +115,9 @@ class FunctionEvents {
   }
 
  private:
-  // The event has the id of the one before it. TraceEvent uses the last event with an id.
+  // Returns a complete description of the file with this id, to be written after the event that
+  // the collector has written for the file. Both events have the same id: TraceEvent uses the last
+  // event with an id.
   std::vector<nettrace::AddedEvent> AfterFile(std::uint64_t id) {
     const auto found = descriptions_.find(id);
     if (found == descriptions_.end()) return {};
@@ -228,14 +230,16 @@ void PrintSummary(const Summary& summary, std::size_t max_files, const std::stri
                   base::Printable(module.reason));
   }
   if (shown > max_files) {
-    absl::FPrintF(stderr, "  %s without functions; 'nettrace symbolize --json' shows all\n",
+    absl::FPrintF(stderr,
+                  "  %s with addresses without a function; 'nettrace symbolize --json' shows all\n",
                   base::Counted(shown - max_files, "more file"));
   }
   if (summary.ignored != 0) {
-    absl::FPrintF(stderr,
-                  "  %d mappings, functions and addresses were ignored because of the limit of "
-                  "memory; cut the file\n",
-                  summary.ignored);
+    absl::FPrintF(
+        stderr,
+        "  mappings, functions and addresses that were ignored because of the limit of memory: %d; "
+        "write parts of the file with 'nettrace cut', and symbolize each of them\n",
+        summary.ignored);
   }
 }
 

@@ -16,8 +16,8 @@
 namespace tools::top {
 namespace {
 
-// Maximum bytes of a payload that is kept as it was read until its interval ends. Events with
-// larger payloads become text at once.
+// Maximum bytes of a payload that is kept as it was read until the interval of its event ends.
+// Events with larger payloads become text at once.
 constexpr std::size_t kMaxRawPayload = 4096;
 
 std::string Shortened(std::string_view name) {
@@ -387,10 +387,13 @@ void Model::OnAccount(const nettrace::Event& event) {
   if (!loss || loss->kind != trace::AccountEvent::Kind::kEventsLost) return;
   const std::size_t colon = loss->tracepoint.find(':');
   if (colon == std::string::npos) return;
+  // A loss of a ring in user space names the thread ("ring:PID/TID"), because its event is unknown.
+  if (loss->cpu == trace::kRingCpu && loss->tracepoint.starts_with("ring:")) return;
   std::string provider = Shortened(std::string_view(loss->tracepoint).substr(0, colon));
   const std::string name = Shortened(std::string_view(loss->tracepoint).substr(colon + 1));
   if (const auto parts = eh::ParseTracepointName(name); parts && provider == "user_events") {
-    provider = std::string(parts->provider);  // the tracepoint does not identify the kind of event
+    // A tracepoint of user_events has events of several names, so only their provider is known.
+    provider = std::string(parts->provider);
   } else {
     Row* const row = FindRow(View::kEvent, provider + '\0' + name);
     row->name.provider = provider;

@@ -37,7 +37,7 @@ constexpr const char* kHelp[] = {
     "LOST          lost events that are known to belong to the row",
     "",
     "On a narrow screen, the column by which rows are sorted stays.",
-    "A row moves only when its number has changed by over a fifth."};
+    "A row moves only when its value in that column has changed by over a fifth."};
 
 std::string Lower(const std::string& text) { return absl::AsciiStrToLower(text); }
 

@@ -12,8 +12,10 @@
 namespace tools::top {
 namespace {
 
-constexpr std::size_t kMinTitle = 12;     // columns
-constexpr std::size_t kWantedTitle = 20;  // columns of a title for which other columns are left out
+constexpr std::size_t kMinTitle = 12;  // columns of the terminal
+// Wanted width of titles, in columns of the terminal. Columns of the table are left out if the
+// titles would get less width than this.
+constexpr std::size_t kWantedTitle = 20;
 
 // Lowest ratio that has the color of a warning. A marked ratio has the color of an error.
 constexpr double kSlowerRatio = 1.5;
@@ -145,7 +147,7 @@ std::string ActivitiesText(const Snapshot& snapshot, std::size_t width) {
   if (snapshot.unmatched != 0) {
     absl::StrAppendFormat(&text, ", %d without a start", snapshot.unmatched);
   }
-  if (snapshot.forgotten != 0) absl::StrAppendFormat(&text, ", %d forgotten", snapshot.forgotten);
+  if (snapshot.forgotten != 0) absl::StrAppendFormat(&text, ", %d discarded", snapshot.forgotten);
   if (total.minute.durations != 0 && total.minute_before.durations != 0) {
     const std::string minute = absl::StrFormat("; p99 %s last minute, %s before",
                                                base::FormatNarrowDuration(total.minute.p99),

@@ -34,7 +34,8 @@ constexpr std::uint16_t kMaxFrames = 8190;
 // of a temporary name.
 constexpr std::size_t kMaxSocketPath = 103;
 // Maximum number of dots in a line, which limits the recursion of the TOML parser: each dot in a
-// key nests another table. No valid settings have more.
+// key nests another table. Dots in text and comments are counted, too, so longer lines must be
+// split.
 constexpr std::ptrdiff_t kMaxDotsInLine = 512;
 
 // --- Selected events and targets.
@@ -237,7 +238,7 @@ void ReadSelect(const SettingsFile& file, TableReader* reader, SessionSettings* 
                   absl::StrCat("records nothing; add e.g. ", kForm, ", or cpu = true"));
     } else if (reader->Has("stacks")) {
       reader->AddAt("stacks",
-                    "only applies to the events of select; remove it, samples always have stacks");
+                    "only applies to the events of select; remove it: samples always have stacks");
     }
   }
   if (array == nullptr) return;
@@ -382,8 +383,9 @@ void CheckRetention(TableReader* reader, const SessionSettings& session) {
                                base::FormatSize(each),
                                "), the size of one file; raise keep_bytes, or lower ", size_key));
   }
-  // The default of keep_free_bytes is no limit here. It keeps space free on the file system,
-  // whichever process fills it, and does not limit the files of this session.
+  // keep_free_bytes counts as a limit only if the settings contain it: the files may then fill the
+  // file system except for these bytes. The default applies to every session, so this check would
+  // never find that no limit was chosen.
   const bool has_free_bytes =
       files.keep_free_bytes != 0 && files.keep_free_bytes != output::FilesSettings::kKeepFreePart;
   if (files.keep_bytes == 0 && !has_free_bytes && (files.keep_files == 0 || each == 0)) {
@@ -602,8 +604,8 @@ void ReadServiceRings(TableReader* reader, RingsSettings* rings) {
                 &rings->bytes_of_service);
   if (rings->bytes_of_service > rings->bytes_of_user) {
     reader->AddAt("bytes_of_service",
-                  "more than bytes_of_user, so no service could connect; lower it, or raise "
-                  "bytes_of_user");
+                  "more than bytes_of_user, the limit of all services of a user together; lower "
+                  "it, or raise bytes_of_user");
   }
   reader->RefuseOthers();
 }

@@ -1,7 +1,7 @@
 // Reads the values of one table of settings, checks their limits, and reports errors with a remedy.
 //
-// All code is in the header, so that the TOML parser is compiled only once, into
-// settings_parser.cc.
+// All code is in the header, which only settings_parser.cc includes: another source would compile
+// the TOML parser once more (toml.h).
 #ifndef TOOLS_NETTRACED_CONFIG_TABLE_READER_H_
 #define TOOLS_NETTRACED_CONFIG_TABLE_READER_H_
 
@@ -41,7 +41,7 @@ inline std::string Shown(std::string_view text) {
 inline std::string Suggestion(std::string_view text, const std::vector<std::string>& names) {
   const std::string nearest = Nearest(text, names);
   if (!nearest.empty()) return absl::StrCat("did you mean '", nearest, "'?");
-  return absl::StrCat("known are ", absl::StrJoin(names, ", "));
+  return absl::StrCat("valid keys: ", absl::StrJoin(names, ", "));
 }
 
 // The file that is being read.

@@ -27,13 +27,14 @@ class Plugin {
   }
   ~Plugin() {
     EXPECT_EQ(dlclose(handle_), 0);
-    EXPECT_EQ(dlopen(kPath, RTLD_NOW | RTLD_NOLOAD), nullptr) << "it is still there";
+    EXPECT_EQ(dlopen(kPath, RTLD_NOW | RTLD_NOLOAD), nullptr) << "the plugin is still loaded";
   }
   Plugin(const Plugin&) = delete;
   Plugin& operator=(const Plugin&) = delete;
 
   int Status() const { return reinterpret_cast<int (*)()>(dlsym(handle_, "plugin_status"))(); }
-  // Returns the events written by threads that have ended when this function returns.
+  // Writes events in threads of the plugin. Returns the number of events written, after
+  // the threads have ended.
   std::uint64_t Work() const {
     auto* const work = reinterpret_cast<int (*)(int)>(dlsym(handle_, "plugin_work"));
     std::atomic<std::uint64_t> written = 0;

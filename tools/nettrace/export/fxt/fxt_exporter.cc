@@ -81,8 +81,8 @@ std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported,
   return arguments;
 }
 
-// Returns nanoseconds since 1970, from 0 to the maximum of a signed number, because Perfetto reads
-// them as signed numbers.
+// Returns nanoseconds since 1970. A time before 1970 becomes 0, and the result fits a signed 64-bit
+// number, because Perfetto reads times as signed numbers.
 std::uint64_t TicksOf(absl::Time time) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(absl::ToUnixNanos(time), 0));
 }
@@ -362,8 +362,9 @@ bool FxtExporter::PutFlatEvent(const EventHead& head, const exporting::ExportedE
 
 void FxtExporter::PutArrow(const trace::OpenSlices::Slice& from, const trace::Ids& to_ids,
                            const exporting::ExportedEvent& to) {
-  // Readers attach the ends of a flow to the durations that are open on their threads, and sort all
-  // records by time. Therefore, each end gets a short duration around it.
+  // Readers attach each end of a flow to the duration that is open on the thread of that end. An
+  // instant is no duration, so each end gets a duration of length 0 around it. The first duration
+  // may be written late, because readers sort all records by time.
   ++arrows_;
   const EventHead begin = {EventType::kDurationBegin, from.begin, from.ids, trace::kArrows,
                            from.name};
@@ -430,8 +431,8 @@ absl::Status FxtExporter::OnLoss(const trace::Loss& loss) {
 
 std::string FxtExporter::Remark() const {
   if (texts_cut_ == 0) return "";
-  return absl::StrCat(texts_cut_,
-                      " texts were shortened, because they exceed the size of an fxt record");
+  return absl::StrCat("shortened ", base::Counted(texts_cut_, "text"),
+                      " that would exceed the size of an fxt record");
 }
 
 void FxtExporter::OnRowsEnd(bool /*threads_too*/) {

@@ -21,8 +21,8 @@ OtlpRecords::OtlpRecords(const OtlpForm& form, const nettrace::TraceInfo& trace,
 std::string OtlpRecords::Remark() const {
   if (requests_.incomplete_spans() == 0) return "";
   return absl::StrCat(base::Counted(requests_.incomplete_spans(), "event"),
-                      " without the other end of an activity; a start is a span without duration, "
-                      "with the attribute nettrace.span.incomplete");
+                      " without the other end of an activity (its start or stop); such a start is "
+                      "a span without duration, with the attribute nettrace.span.incomplete");
 }
 
 OtlpExporter::OtlpExporter(const OtlpForm& form, const nettrace::TraceInfo& trace,

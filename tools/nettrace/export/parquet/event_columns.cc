@@ -94,7 +94,7 @@ std::vector<Column> EventColumns::Columns(bool has_host) {
   const auto maybe = [](const char* name, Type type) {
     return Column{.name = name, .type = type, .has_dictionary = true};
   };
-  // The bounds of random ids would exclude no row group.
+  // The bounds of random ids would not let readers skip a row group.
   const auto id = [](const char* name, Type type) {
     return Column{.name = name, .type = type, .has_bounds = false};
   };
@@ -165,7 +165,7 @@ std::string EventColumns::Remark() const {
   if (clamped_ == 0) return "";
   return absl::StrCat(base::Counted(clamped_, "row"),
                       " with a time before 1677-09-21 or after 2262-04-11, which Parquet cannot "
-                      "represent: the time was replaced by this limit");
+                      "represent: the nearer limit was written instead");
 }
 
 const EventColumns::Row& EventColumns::RowOf(const nettrace::EventMetadata& metadata) {

@@ -63,8 +63,8 @@ std::vector<Line> LinesOf(const Profile& profile, const Processes& processes,
   return lines;
 }
 
-// Returns the text with ":" in place of ";", which separates frames, and with escaped control
-// characters, such as the line feed after each stack.
+// Returns the text without the characters that separate frames and stacks in the file. ":" replaces
+// ";", and control characters, such as line feeds, are escaped.
 std::string FoldedText(std::string_view text) {
   std::string folded = base::Printable(text);
   for (char& c : folded) {
@@ -87,8 +87,9 @@ bool HasSeveralUnits(const Profile& profile) {
 absl::Status WriteFolded(Profile* profile, nettrace::Sink* sink) {
   if (HasSeveralUnits(*profile)) {
     return absl::UnimplementedError(
-        "times off the CPU (events cswitch) cannot be added to numbers of other events; select one "
-        "kind with --event, or add the numbers of all events with --weight events");
+        "the weights of events cswitch are times off the CPU, and the weights of other events are "
+        "counts, which cannot be added up; select one kind with --event, or count each event as 1 "
+        "with --weight events");
   }
   std::vector<std::string> texts = profile->tree.MergeByText();
   for (std::string& text : texts) text = FoldedText(text);

@@ -114,7 +114,7 @@ absl::Status StacksExporter::CheckStacks() const {
   }
   return absl::UnimplementedError(
       absl::StrCat("none of ", base::Counted(without_stack_, "event"),
-                   " has a stack; record them with 'nettrace record --stacks'"));
+                   " has a stack; record stacks with 'nettrace record --stacks'"));
 }
 
 absl::Status StacksExporter::Finish() {
@@ -133,7 +133,9 @@ std::string StacksExporter::Remark() const {
   };
   add(without_stack_, " without a stack left out");
   add(without_weight_, " without a number to sum left out");
-  add(over_limit_, " left out, because there are too many different stacks; select events");
+  add(over_limit_,
+      " left out, because there are too many different stacks; select fewer events with the "
+      "filters");
   add(cut_, " with a stack that lacks callers (label StackCut)");
   return text;
 }

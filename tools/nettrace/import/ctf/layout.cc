@@ -13,8 +13,8 @@
 namespace tools::importing::ctf {
 namespace {
 
-// A part of packets or events that one struct describes, in the order in which the parts are
-// decoded.
+// The parts of packets and events, in the order in which they are decoded. Each part is described
+// by one struct of the metadata.
 enum class Root : std::uint8_t {
   kPacketHeader,
   kPacketContext,
@@ -298,10 +298,9 @@ Node* Compiler::KeepValue(Node* number, Root root, std::size_t line) {
   if (root <= Root::kEventHeader) {
     if (layout_.stream_slots == kMaxStreamSlots) {
       Fail(line, absl::StrCat("the packet headers, packet contexts and event headers of the trace "
-                              "have more than ",
-                              kMaxStreamSlots,
-                              " fields that are a sequence's length or a variant's tag, the "
-                              "maximum of an import"));
+                              "have too many fields that are the length of a sequence or the tag "
+                              "of a variant; an import accepts at most ",
+                              kMaxStreamSlots));
     }
     number->slot = static_cast<std::uint32_t>(layout_.stream_slots++) | kStreamSlot;
   } else {

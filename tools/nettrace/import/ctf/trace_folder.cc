@@ -77,9 +77,9 @@ class Finder {
  private:
   absl::Status Open(const std::string& folder, const Listing& listing) {
     if (found_.size() == kMaxTraces) {
-      return Named(root_,
-                   absl::InvalidArgumentError(absl::StrCat("it contains more than ", kMaxTraces,
-                                                           " traces; import a folder below it")));
+      return Named(
+          root_, absl::InvalidArgumentError(absl::StrCat("it contains more than ", kMaxTraces,
+                                                         " traces; import a directory below it")));
     }
     TraceFolder trace{.name = folder, .metadata = "", .streams = {}};
     const std::string metadata = absl::StrCat(folder, "/", kMetadata);
@@ -121,7 +121,7 @@ absl::StatusOr<std::vector<TraceFolder>> OpenTraces(const std::string& path,
   RETURN_IF_ERROR(finder.Find(root, 0));
   std::vector<TraceFolder> found = finder.Take();
   if (found.empty()) {
-    return Named(root, absl::InvalidArgumentError("neither this folder nor a folder below it has "
+    return Named(root, absl::InvalidArgumentError("neither this directory nor one below it has "
                                                   "a file 'metadata'"));
   }
   return found;

@@ -74,13 +74,13 @@ class Parser {
   }
   void Expect(std::string_view sign) {
     if (Accept(sign)) return;
-    Fail(absl::StrCat(Shown(), " instead of '", std::string(sign), "'"));
+    Fail(absl::StrCat("found ", Shown(), " instead of '", std::string(sign), "'"));
   }
   // Returns the current token in the form in which error messages show it.
   std::string Shown() const {
     switch (token_.kind) {
       case Token::Kind::kEnd:
-        return "the end";
+        return "the end of the text";
       case Token::Kind::kNumber:
         return absl::StrCat(token_.number);
       default:
@@ -89,7 +89,7 @@ class Parser {
   }
   std::string TakeWord(std::string_view what) {
     if (token_.kind != Token::Kind::kWord) {
-      Fail(absl::StrCat(Shown(), " instead of ", std::string(what)));
+      Fail(absl::StrCat("found ", Shown(), " instead of ", std::string(what)));
       return "";
     }
     std::string word = std::exchange(token_.text, {});
