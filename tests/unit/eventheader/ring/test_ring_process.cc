@@ -428,6 +428,7 @@ TEST_F(RingProcessTest, AForkWithinAWriteDoesNotCrash) {
     client->Drain();
     client->events.clear();
   }
+  EXPECT_EQ(service.Wait(), kDone);
   EXPECT_GT((*counts)[1], 0u);
   EXPECT_EQ((*counts)[1], (*counts)[2]);
   EXPECT_EQ(client->region().corrupt(), 0u);
@@ -565,6 +566,7 @@ TEST_F(RingProcessTest, ThreadsThatEndHandOverTheirChunks) {
     client->Drain();
     shared_[0] = client->events.size();
   }
+  EXPECT_EQ(service.Wait(), kDone);
   client->Drain();
   EXPECT_EQ(client->events.size(), kEnding);
   std::set<std::uint64_t> writers;
@@ -1032,6 +1034,7 @@ TEST_F(RingProcessTest, AnInlineServiceSendsAllEventsThroughASmallQueue) {
     client->Drain();
     return service.HasEnded();
   });
+  EXPECT_EQ(service.Wait(), kDone);
   client->Drain();
   EXPECT_TRUE(client->has_end);
   ASSERT_EQ(client->events.size(), kEvents);
@@ -1295,21 +1298,30 @@ TEST_F(RingProcessTest, APluginLeavesNothingBehindWhenItIsUnloaded) {
       if (dlopen(RING_PLUGIN, RTLD_NOW | RTLD_NOLOAD) != nullptr) return 4;
       ends = true;
       thread.join();
-      if (HasHelper()) return 5;
+      // A thread that has been joined is in /proc until the kernel has removed it.
+      for (int waits = 0; HasHelper(); ++waits) {
+        if (waits == 60'000) return 5;
+        usleep(1000);
+      }
     }
     return count_files() == files ? kDone : 6;
   });
-  std::size_t clients = 0;
-  std::vector<std::unique_ptr<RingClient>> open;
-  while (!service.HasEnded()) {
-    if (!collector.WaitForClient(10)) continue;
-    ++clients;
-    open.push_back(collector.Accept());
-    open.back()->Welcome();
-    open.back()->EnableAll();
+  std::vector<std::unique_ptr<RingClient>> clients;
+  // The sets are enabled before the collector accepts the connection, so the service may end before
+  // its last connection is accepted.
+  while (true) {
+    const bool has_ended = service.HasEnded();
+    if (collector.WaitForClient(10)) {
+      clients.push_back(collector.Accept());
+      clients.back()->Welcome();
+      clients.back()->EnableAll();
+    } else if (has_ended) {
+      break;
+    }
   }
-  EXPECT_EQ(clients, std::size_t{kRounds});
-  for (const auto& client : open) {
+  EXPECT_EQ(service.Wait(), kDone);
+  EXPECT_EQ(clients.size(), std::size_t{kRounds});
+  for (const auto& client : clients) {
     client->Drain();
     EXPECT_GE(client->events.size(), 2u);
     EXPECT_EQ(client->events[0].tracepoint, "Ring_Plugin_L4K1");
