@@ -257,7 +257,10 @@ class Hostile(unittest.TestCase):
         recording = Recording(self, ["Good_L4K1", "*"], options=["--ring-size", "64K"])
         Held(self, [f"Evil{number}_L2K1 {FIELDS}" for number in range(150)])
         time.sleep(5)
-        self.assertEqual(recording.end()["lost"], 0)
+        # If the host gives this machine little time, the recorder may wait longer than a small ring lasts. If it did not
+        # drain the rings while it attaches tracepoints, most events would be lost.
+        summary = recording.end()
+        self.assertLess(summary["lost"], summary["events"] / 10)
 
     @script.more
     def test_many_foreign_tracepoints_with_few_descriptors(self):
