@@ -438,8 +438,8 @@ absl::Status Merger::Impl::AddAfter(Input* input) {
 absl::Status Merger::Impl::CopySequencePoint(Input* input) {
   const SequencePoint& point = input->reader->sequence_point();
   if (absl::Status status = input->copier->CopySequencePoint(point); !status.ok()) return status;
-  // A single input keeps its sequence points. Several inputs have none in common, so the copy gets
-  // one after the last event that was copied.
+  // The output has the sequence points of a single input. Those of several inputs do not match each
+  // other, so the output gets one at the time of the last event that was copied.
   const std::uint64_t time =
       inputs.size() == 1 ? input->copier->Convert(point.timestamp) : last_timestamp;
   pending_point = std::max(time, last_timestamp);

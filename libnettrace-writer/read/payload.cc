@@ -26,8 +26,8 @@ class Walker {
   Walker(std::span<const std::byte> payload, PayloadVisitor* visitor, PayloadEncoding encoding)
       : payload_(payload), visitor_(visitor), encoding_(encoding) {}
 
-  // Passes the values of the fields to the visitor. Returns false after an error that makes the
-  // position of later values unknown.
+  // Passes the values of the fields to the visitor. Returns false if later values cannot be read:
+  // their position is unknown, or a limit is exceeded.
   bool Fields(const std::vector<Field>& fields, ByteReader* reader) {
     for (const Field& field : fields) {
       visitor_->OnName(field.name);

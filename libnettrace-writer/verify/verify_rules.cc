@@ -53,7 +53,7 @@ constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
      "an event's label list is defined in its interval"},
     {"stack-defined", kError, "StackBlock", "an event's stack is defined in its interval"},
     {"sequence-order", kError, "Event sequence numbers",
-     "the numbers of a capture thread's events increase"},
+     "the sequence numbers of a capture thread's events increase"},
     {"capture-thread-order", kError, "Event timestamp sorting",
      "the timestamps of a capture thread's events never decrease"},
     {"sorted-flag", kError, "Event timestamp sorting",

@@ -344,8 +344,8 @@ std::vector<Finding> CheckUserNamespace(const Facts& facts) {
   return {{"user-namespace",
            absl::StrCat(SubjectName(facts), " is in a user namespace (", subject.uid_map,
                         "), so its root and its capabilities have no effect in tracefs"),
-           "add a group of the machine that may write to user_events_data (--group-add of "
-           "containers), or run it outside the namespace (PrivateUsers=no)"}};
+           "run it with a group of the host that may write to user_events_data (containers: "
+           "--group-add), or outside the user namespace (systemd: PrivateUsers=no)"}};
 }
 
 std::vector<Finding> CheckLimits(const Facts& facts) {

@@ -992,8 +992,8 @@ void AddRecord(CLI::App& app, int* exit_code) {
   for (CLI::Option* option : {fields, folder}) option->needs(journal);
   record
       ->add_flag("--dotnet-perf-maps", arguments->dotnet_perf_maps,
-                 "Also make these processes write perf maps, so that stacks have the names of "
-                 "methods")
+                 "Also make the processes of --dotnet write perf maps, so that stacks have "
+                 "the names of methods")
       ->needs(dotnet);
   record->add_flag("--no-symbols", arguments->no_symbols,
                    "Do not add the names of user functions to stacks when the recording ends "

@@ -315,7 +315,7 @@ int RunReport(const ReportArguments& arguments) {
   const int exit_code = WritePage(arguments, input->get(), &run, &progress);
   if (exit_code != cli::kExitOk) return exit_code;
   const report::ReportModel& model = run.model();
-  absl::FPrintF(stderr, "nettrace report: %s: %s, %d of them in the page, %d lost\n",
+  absl::FPrintF(stderr, "nettrace report: %s: %s, %d of them listed one by one, %d lost\n",
                 InputName(arguments.output), base::Counted(model.all().events, "event"),
                 model.single_events().count(), model.lost());
   const int damage = PrintProblems(kReportCommand, run.problems());
@@ -349,8 +349,9 @@ void AddReport(CLI::App& app, int* exit_code) {
   command->footer(
       "The report is a single file and needs no network. It has totals and tables of all selected "
       "events, and single events with their fields, as many as --size permits: all events of rare "
-      "kinds, errors, the slowest activities with all events inside of them, the events next to "
-      "losses, and an even sample of each other kind. If events have stacks, a flame graph shows "
+      "kinds, errors, the slowest and a typical activity of each kind with all events inside of "
+      "them, the events next to losses and findings, and an even sample of each other kind. If "
+      "events have stacks, a flame graph shows "
       "their functions, in at most an eighth of the page. --since and --until limit the single "
       "events, "
       "but not the totals, and the page opens on this time. Several files, and the files of a "

@@ -17,7 +17,7 @@
 namespace output {
 namespace {
 
-// Remedy for a complete file that cannot get its name.
+// Remedy if the file is complete, but cannot be moved from its temporary name to its path.
 constexpr char kGone[] = "check that its directory still exists, or choose another path";
 constexpr mode_t kAccessBits = 0777;
 constexpr mode_t kOwnerBits = 0700;

@@ -85,7 +85,8 @@ TEST(RingFilterTest, ComparesTheNameOfTheThread) {
 TEST(RingFilterTest, RefusesOtherTexts) {
   EXPECT_NE(ErrorOf("comm ~ \"a*\"").find("use a field of the tracepoint"), std::string::npos);
   EXPECT_NE(ErrorOf("id ~ 3").find("use one of the operators"), std::string::npos);
-  EXPECT_NE(ErrorOf("id == 1 level == 2").find("at character 9: '&&' or '||' is missing"),
+  EXPECT_NE(ErrorOf("id == 1 level == 2")
+                .find("at character 9: expected '&&', '||' or the end of the filter"),
             std::string::npos);
   EXPECT_NE(ErrorOf("(id == 1").find("')' is missing"), std::string::npos);
   for (const char* text : {"",

@@ -202,7 +202,7 @@ TEST_F(SampleConversionTest, RowHasTheIdOfTheEvent) {
   }
 }
 
-// A recording that is separate from the fixture's.
+// For tests that compare several recordings, each of which has its own file.
 class Recording : public SampleConversionTest {
  public:
   // Returns the event ids of the events `names`.

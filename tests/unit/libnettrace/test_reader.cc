@@ -108,7 +108,8 @@ TEST(Reader, CountsTheContentsOfAStream) {
   EXPECT_TRUE(stats.complete);
 }
 
-// Returns blocks of 100 numbered events each, with a sequence point after each block.
+// Returns a complete stream. It has `blocks` event blocks of 100 numbered events each, and a
+// sequence point after each block.
 Bytes NumberedStream(std::uint32_t blocks) {
   Bytes stream = Prologue();
   std::uint32_t number = 0;

@@ -210,7 +210,7 @@ TEST_F(FxtTest, LongTextsLeaveRoomForTheOthers) {
   Add("Long", 1, absl::FromUnixNanos(1));
   ASSERT_TRUE(exporter_.Finish().ok());
   ASSERT_EQ(Records(sink_.bytes()).events().size(), 1);
-  EXPECT_EQ(exporter_.Remark(), "shortened 2 texts that would exceed the size of an fxt record");
+  EXPECT_EQ(exporter_.Remark(), "shortened 2 texts, because the size of an fxt record is limited");
 }
 
 TEST_F(FxtTest, TimeBefore1970IsItsBeginning) {

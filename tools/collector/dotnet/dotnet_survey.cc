@@ -50,7 +50,7 @@ bool SkipText(ByteReader* reader) {
 absl::StatusOr<std::string> AskVersion(int socket, absl::Duration end) {
   if (send(socket, kInfoRequest.data(), kInfoRequest.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(kInfoRequest.size())) {
-    return base::ErrnoStatus(errno, "the request cannot be sent");
+    return base::ErrnoStatus(errno, "the request for its version cannot be sent");
   }
   std::string received;
   while (true) {

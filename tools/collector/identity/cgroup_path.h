@@ -20,8 +20,8 @@ namespace collector {
 struct CgroupNames {
   std::string unit = {};       // unit of the system's manager: "nginx.service", "session-3.scope"
   std::string user_unit = {};  // unit of a user's manager, whose own unit is user@UID.service
-  // Id that the container engine assigned, 64 hexadecimal digits. For LXC and systemd-nspawn, the
-  // name of the container.
+  // Id that the container engine assigned, 64 hexadecimal digits. For LXC, systemd-nspawn
+  // and other machines of systemd-machined, the name of the container or machine.
   std::string container = {};
 
   friend bool operator==(const CgroupNames&, const CgroupNames&) = default;

@@ -67,8 +67,8 @@ void CountLosses(perf_event_attr* attr);
 
 // Calls perf_event_open without a group. `pid` and `flags` have the meaning that the system call
 // gives them: a `pid` of -1 is all tasks, and with PERF_FLAG_PID_CGROUP `pid` is the descriptor of
-// a cgroup. If there are too few descriptors, raises their hard limit and tries again. If the
-// result is invalid, errno says why.
+// a cgroup. If the process has too few descriptors (EMFILE), raises its limits and tries again.
+// If the result is invalid, errno says why.
 base::UniqueFd OpenEvent(perf_event_attr* attr, int pid, int cpu, unsigned long flags = 0);
 // Returns an error that says why `what` failed with the errno `error`, and what to do. The code is
 // ResourceExhausted if there are too few descriptors, and NotFound if the CPU is offline.

@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<RingMirror>> RingMirror::Create(std::span<const s
   }
   std::memcpy(&claimed, hello.data(), sizeof(claimed));
   if (claimed.usable_chunks > ring::kMaxChunks) {
-    return absl::InvalidArgumentError("the service claims too many chunks");
+    return absl::InvalidArgumentError("the service claims more chunks of memory than it may have");
   }
   auto mirror = std::unique_ptr<RingMirror>(new RingMirror);
   // The copy may have fewer chunks than the service's region.
@@ -132,7 +132,7 @@ std::string RingMirror::ReasonOf(std::uint64_t flags) {
     case ring::InlineReason::kNotSent:
       return absl::StrCat("the service cannot send descriptors", cause);
     case ring::InlineReason::kNotReceived:
-      return "the descriptor of the service did not arrive";
+      return "the descriptor of the service's memory did not arrive";
     case ring::InlineReason::kNone:
       break;
   }

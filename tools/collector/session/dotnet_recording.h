@@ -33,8 +33,8 @@ class DotnetRecording {
   // registered, only streams are recorded; why_only_streams() is the reason.
   absl::Status Prepare(std::vector<DotnetProvider> providers, const std::string& label,
                        CaptureOptions* capture, SessionOptions* session);
-  // Allows streams. Must be called before Prepare. If streams are not allowed, Prepare fails if the
-  // tracepoints cannot be registered.
+  // Allows events to come through EventPipe streams, too. Must be called before Prepare. If streams
+  // are not allowed, Prepare fails if the tracepoints cannot be registered.
   void AllowStreams() { allows_streams_ = true; }
   // Also asks the processes for perf maps, which list the functions that they compile.
   // Must be called before Prepare.

@@ -283,8 +283,8 @@ class RingFeed final : private RingServerUser {
   static bool Selects(SessionWriter* session, const std::string& name);
   // Returns the filters by which the session selects the tracepoint; none if it records all events.
   static std::vector<RingFilter> FiltersOf(SessionWriter* session, const std::string& name);
-  // Sets in the client's region which tracepoints are enabled, and sends the message Enable.
-  // Disables tracepoints that only the session `without` selects.
+  // Determines the sessions that record the client, sets in its region which tracepoints they
+  // select, and sends the message Enable. Ignores the session `without`.
   void Enable(Client* client, const SessionWriter* without = nullptr);
   // Subtracts 1 from the number of clients of the tracepoint. Deletes the tracepoint if no client
   // is left.

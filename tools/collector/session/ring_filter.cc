@@ -45,7 +45,7 @@ class RingFilterParser {
                                                      " bytes); use at most ", kMaxText, " bytes"));
     }
     RETURN_IF_ERROR(ParseOr(0));
-    if (!IsAtEnd()) return Fail("'&&' or '||' is missing");
+    if (!IsAtEnd()) return Fail("expected '&&', '||' or the end of the filter");
     return std::move(filter_);
   }
 

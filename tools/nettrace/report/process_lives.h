@@ -46,7 +46,8 @@ class ProcessLives {
   const std::vector<ProcessLife>& lives() const { return lives_; }
   // Returns the time of the first life that lives() lacks; nullopt if it lacks none.
   std::optional<std::uint64_t> first_left_out() const { return first_left_out_; }
-  // Returns the number of processes that had selected events and ended, and are not in lives().
+  // Returns the number of processes that had selected events and ended, and whose last life is
+  // not in lives().
   std::uint64_t ends_left_out() const { return ends_left_out_; }
   // Return the times of the first and the last call; 0 without a call.
   std::uint64_t first() const { return first_ticks_; }

@@ -36,7 +36,7 @@ std::vector<CLI::Option*> AddConnectionOptions(CLI::App* command, ConnectionOpti
           cli::AddDurationOption(
               command, "--give-up", absl::Seconds(1),
               [options](absl::Duration value) { options->give_up = value; },
-              "End after this time without an answer that accepts or refuses a request (default: " +
+              "Stop, and exit, if no request was accepted or refused for this time (default: " +
                   give_up + ")"),
           cli::AddDurationOption(
               command, "--retry-wait", absl::Milliseconds(1),

@@ -22,7 +22,8 @@ struct CurlLibrary {
   decltype(&curl_slist_free_all) slist_free_all = nullptr;
 
   // Loads and initializes the library, which stays loaded. Must not be called while other threads
-  // run. Fails with Unavailable if the library is not installed; the message names the package.
+  // run. Fails with Unavailable if the library cannot be loaded or initialized; the message names
+  // the package to install.
   static absl::StatusOr<CurlLibrary> Load();
 };
 

@@ -74,7 +74,7 @@ absl::StatusOr<std::string> ReceiverUrl(std::string_view text, otlp::Signal sign
     return refuse("it must begin with http:// or https://");
   }
   if (!base::IsPrintableAscii(text) || text.find(' ') != text.npos) {
-    return refuse("it must consist of ASCII characters without spaces");
+    return refuse("it must consist of printable ASCII characters without spaces");
   }
   const std::size_t slash = std::min(rest.find_first_of("/?#"), rest.size());
   const std::string_view host = rest.substr(0, slash);

@@ -25,18 +25,18 @@ struct ShippedFile {
   friend bool operator==(const ShippedFile&, const ShippedFile&) = default;
 };
 
-// How far a series of files (NameTime::series) was sent: the end of its last file that was sent, as
-// the account in this file states it.
+// How far a series of files (NameTime::series) was sent: the numbers at the end of the last file
+// that was sent, from the account (tools/trace/account.h) in that file.
 struct ShippedSection {
   std::uint64_t number = 0;  // number of the last section in the file
   std::uint64_t events = 0;  // events and losses up to the end of the file
   friend bool operator==(const ShippedSection&, const ShippedSection&) = default;
 };
 
-// A file that was deleted before it was sent. It is kept until the receiver has accepted a record
-// that reports the deletion.
+// A file, or several files, that were deleted before all of their events were sent. The entry is
+// kept until the receiver has accepted a record that reports the deletion.
 struct DeletedFile {
-  std::string path;          // path of the last file, if there are several
+  std::string path;          // path of the file; of the last one, if there are several
   std::int64_t changed = 0;  // like ShippedFile::changed
   std::uint64_t files = 1;
   friend bool operator==(const DeletedFile&, const DeletedFile&) = default;

@@ -250,7 +250,8 @@ absl::StatusOr<elf::Functions> ReadPerfMapOf(const ContainedProcess& process,
   }
   if (!MayAccess(place, process.pid, prompt_files)) {
     return absl::FailedPreconditionError(
-        "it is on a file system that is not known or may wait for a user's process (FUSE)");
+        "it was not read, because its file system is unknown or may wait for a user's process "
+        "(FUSE)");
   }
   return ReadOpenPerfMap(Reopen(place), process.user, addresses);
 }

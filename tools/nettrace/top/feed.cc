@@ -105,7 +105,7 @@ void Feed::Stop() {
 Snapshot Feed::TakeSnapshot() {
   const std::scoped_lock lock(mutex_);
   // The stream delivers events in batches. The time between two batches, period(), may exceed
-  // interval_, so only a pause that is longer than both means that there are no events.
+  // interval_, so only a pause that is much longer than both means that there are no events.
   const absl::Duration quiet = absl::FromChrono(Clock::now() - last_step_);
   if (quiet > std::max(kIdleIntervals * interval_, 2 * model_.period())) model_.BeIdle();
   return model_.TakeSnapshot();

@@ -31,12 +31,12 @@ constexpr const char* kHelp[] = {
     "ERR/S         events of the levels critical and error per second",
     "TIMED         completed activities that started in this row",
     "P50 P99 MAX   their durations; P50 and P99 are exact to 1.6 %",
-    "P50/1M P99/1M P50 and P99 of the last minute; in BEFORE, of the minute before",
+    "P50/1M P99/1M P50 and P99 of the last minute; BEFORE: of the minute before it",
     "RATIO         P99/1M divided by its BEFORE; ! marks 2 and more",
     "SELF          events whose stack ends in the function",
     "LOST          lost events that are known to belong to the row",
     "",
-    "On a narrow screen, the column by which rows are sorted stays.",
+    "A narrow screen leaves out columns, but not the one by which rows are sorted.",
     "A row moves only when its value in that column has changed by over a fifth."};
 
 std::string Lower(const std::string& text) { return absl::AsciiStrToLower(text); }

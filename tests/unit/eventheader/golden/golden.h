@@ -41,8 +41,8 @@ struct Golden {
   std::string_view second;
 };
 
-// There is one test for each encoding. At its end, the test checks that there was a row for every
-// format of the encoding.
+// There is one test for each encoding. Except for structs, the test ends with ExpectWholeMatrixOf,
+// which checks that there was a row for every format of the encoding.
 class GoldenBytes : public ::testing::Test {
  protected:
   GoldenBytes() { golden_provider.SetTransport(&transport_); }

@@ -286,8 +286,8 @@ TEST_P(RingExactTest, CollectorsThatEndPassOnEveryEventOnce) {
     while (shared_[62] == 0) usleep(1000);
     return 0;
   });
-  // For each writer, the number of the first event that the files lack. The files have each event
-  // that a collector has read, even if the collector did not give back the chunk of the event.
+  // For each writer, the number of the first event that no collector has read. A real collector
+  // takes it from its files. An event may have been read although its chunk was not given back.
   std::map<std::uint64_t, std::uint64_t> next;
   std::array<std::uint8_t, 16> id{};
   std::uint64_t shown = 0;

@@ -869,7 +869,7 @@ TEST_F(RingProcessTest, SendsEventsInlineIfMemoryOrDescriptorsCannotBeShared) {
        "; events go over the socket, because descriptors cannot be sent: Operation not permitted",
        "the service cannot send descriptors: Operation not permitted"},
       {-1, "; events go over the socket, because the collector received no descriptor",
-       "the descriptor of the service did not arrive"},
+       "the descriptor of the service's memory did not arrive"},
   };
   const RingCollector collector(path_);
   for (const Case& each : cases) {
@@ -1369,8 +1369,8 @@ std::string BytesOf(const RingClient::Event& event, const PluginEvent& expected)
          std::string(bytes.substr(extension + 4 + metadata));
 }
 
-// Writes the events of a thread. Repeats each event that was lost because all chunks were
-// full.
+// Writes the events of a thread. Repeats each event until it is written: the set may not be enabled
+// yet, or all chunks may be full. Returns false if the plugin lacks a function.
 bool WritePluginEvents(void* plugin, std::uint32_t thread, std::uint64_t events) {
   const auto texts =
       reinterpret_cast<int (*)(std::uint32_t, std::uint64_t, const char*, std::size_t, int)>(

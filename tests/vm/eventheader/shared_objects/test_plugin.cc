@@ -33,8 +33,8 @@ class Plugin {
   Plugin& operator=(const Plugin&) = delete;
 
   int Status() const { return reinterpret_cast<int (*)()>(dlsym(handle_, "plugin_status"))(); }
-  // Writes events in threads of the plugin. Returns the number of events written, after
-  // the threads have ended.
+  // Starts threads that write events by a function of the plugin. Returns the number of events
+  // written, after the threads have ended.
   std::uint64_t Work() const {
     auto* const work = reinterpret_cast<int (*)(int)>(dlsym(handle_, "plugin_work"));
     std::atomic<std::uint64_t> written = 0;

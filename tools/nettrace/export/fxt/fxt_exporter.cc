@@ -432,7 +432,7 @@ absl::Status FxtExporter::OnLoss(const trace::Loss& loss) {
 std::string FxtExporter::Remark() const {
   if (texts_cut_ == 0) return "";
   return absl::StrCat("shortened ", base::Counted(texts_cut_, "text"),
-                      " that would exceed the size of an fxt record");
+                      ", because the size of an fxt record is limited");
 }
 
 void FxtExporter::OnRowsEnd(bool /*threads_too*/) {

@@ -176,8 +176,9 @@ void FxtImporter::PutField(const Argument& argument, Row* row) {
       field.type = Type::Simple(TypeCode::kInt64);
       return payload_.Fixed(argument.number);
     default:
-      // `nettrace export` also writes the non-negative values of signed fields as unsigned numbers.
-      // They become signed, so that all values of such a field have the same type.
+      // `nettrace export` writes non-negative values of signed fields like those of unsigned
+      // fields. All values that fit become signed, so that all values of a signed field have one
+      // type.
       field.type = Type::Simple(is_ours && argument.number >> 63 == 0 ? TypeCode::kInt64
                                                                       : TypeCode::kUInt64);
       return payload_.Fixed(argument.number);
