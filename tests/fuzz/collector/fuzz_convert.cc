@@ -1,8 +1,10 @@
 // Converts any event as a recorder does. The form of its metadata row depends on the values of one
 // event or of several events (ValueForms). In each form, the payload must fit its row, and nettrace
-// dump must show what libeventheader's JSON shows.
+// dump must show what libeventheader's JSON shows. The same must hold for the events that
+// SampleConverter makes, which chooses the form itself and keeps the schema for later events.
 #include <rapidjson/document.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -15,6 +17,8 @@
 #include "eventheader/json_formatter.h"
 #include "eventheader/tracepoint_name.h"
 #include "tools/collector/convert/event_schema.h"
+#include "tools/collector/convert/sample_converter.h"
+#include "tools/collector/identity/task_tracker.h"
 #include "tools/trace/payload_json.h"
 
 namespace {
@@ -85,19 +89,11 @@ void Parse(const std::string& json, rapidjson::Document* document) {
   Require(!document->HasParseError() && document->IsObject());
 }
 
-// Converts the event with a row of the form `forms`, and compares what the reader shows with
-// `json`, the fields as libeventheader shows them. `consumed` is the size of the event's payload in
-// bytes.
-void CheckForm(const eh::EventView& event, const eh::TracepointName& name, const ValueForms& forms,
-               const Value& json, std::size_t consumed) {
-  const absl::StatusOr<EventSchema> schema = CompileEventSchema(event, name, kTracepoint, forms);
-  Require(schema.ok());
-  std::vector<std::byte> payload;
-  const PayloadProgram::Outcome outcome = schema->program.Run(event.data, &payload);
-  Require(outcome.result == PayloadProgram::Result::kOk && outcome.consumed == consumed);
-
+// Compares what the reader shows for an event with `json`, the fields as libeventheader shows them.
+void CheckShown(const nettrace::EventMetadata& metadata, std::span<const std::byte> payload,
+                const Value& json) {
   nettrace::Event shown;
-  shown.metadata = &schema->metadata;
+  shown.metadata = &metadata;
   shown.payload = payload;
   rapidjson::StringBuffer buffer;
   base::JsonWriter writer(buffer);
@@ -110,28 +106,73 @@ void CheckForm(const eh::EventView& event, const eh::TracepointName& name, const
   if (status.ok()) Require(IsSame(ours, json));
 }
 
+// Converts the event with a row of the form `forms`, and compares what the reader shows with
+// `json`. `consumed` is the size of the event's payload in bytes.
+void CheckForm(const eh::EventView& event, const eh::TracepointName& name, const ValueForms& forms,
+               const Value& json, std::size_t consumed) {
+  const absl::StatusOr<EventSchema> schema = CompileEventSchema(event, name, kTracepoint, forms);
+  Require(schema.ok());
+  std::vector<std::byte> payload;
+  const PayloadProgram::Outcome outcome = schema->program.Run(event.data, &payload);
+  Require(outcome.result == PayloadProgram::Result::kOk && outcome.consumed == consumed);
+  CheckShown(schema->metadata, payload, json);
+}
+
+// Converts the event twice with one SampleConverter. The first time, it makes the schema. The
+// second time, it may recognize the event by its first bytes. Compares what the reader shows with
+// `json`; null if libeventheader cannot show all fields.
+void CheckConverter(std::span<const std::byte> bytes, const Value* json) {
+  static collector::TaskTracker no_tasks;  // not used for events of rings
+  collector::SampleConverter converter(&no_tasks);
+  Require(converter.AddRingTracepoint(0, kTracepoint).ok());
+  collector::SampleRecord sample;
+  sample.raw = bytes;
+  std::vector<std::byte> first;
+  collector::EventKind kind;
+  for (std::uint64_t time = 1; time <= 2; ++time) {
+    const collector::ConvertedEvent& event =
+        converter.ConvertOfThread(0, collector::Slot(), sample, time);
+    if (time == 1) {
+      first.assign(event.payload.begin(), event.payload.end());
+      kind = event.kind;
+    }
+    Require(event.kind == kind && std::ranges::equal(event.payload, first));
+    const nettrace::EventMetadata metadata = event.source->MetadataFor(event);
+    if (!event.undecoded && json != nullptr) CheckShown(metadata, event.payload, *json);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
   eh::EventView event;
-  if (eh::ParseEvent(std::as_bytes(std::span(data, size)), &event) != eh::ParseError::kNone ||
-      event.metadata.empty()) {
+  if (eh::ParseEvent(bytes, &event) != eh::ParseError::kNone || event.metadata.empty()) {
+    CheckConverter(bytes, nullptr);
     return 0;
   }
   const auto name = *eh::ParseTracepointName(kTracepoint);
   const absl::StatusOr<EventSchema> schema =
       CompileEventSchema(event, name, kTracepoint, ValueForms());
-  if (!schema.ok()) return 0;
-  std::string seen(schema->nullable_fields, '\0');
-  const PayloadProgram::Outcome outcome = schema->program.Run(event.data, nullptr, seen);
-  if (outcome.result != PayloadProgram::Result::kOk) return 0;
-
+  std::string seen;
+  PayloadProgram::Outcome outcome;
+  outcome.result = PayloadProgram::Result::kTruncated;
+  if (schema.ok()) {
+    seen.assign(schema->nullable_fields, '\0');
+    outcome = schema->program.Run(event.data, nullptr, seen);
+  }
   std::string text;
-  eh::AppendEventJson(event, "", &text);
   rapidjson::Document json;
-  Parse(text, &json);
-  if (json.HasMember("error")) return 0;
+  if (outcome.result == PayloadProgram::Result::kOk) {
+    eh::AppendEventJson(event, "", &text);
+    Parse(text, &json);
+  }
+  if (!json.IsObject() || json.HasMember("error")) {
+    CheckConverter(bytes, nullptr);
+    return 0;
+  }
   MergeMembersOfOneName(&json["fields"], json.GetAllocator());
+  CheckConverter(bytes, &json["fields"]);
   std::string maybe_null = seen;
   for (char& set : maybe_null) set = static_cast<char>(set | collector::kSeenNull);
   for (const std::string_view values :
