@@ -34,8 +34,10 @@
 
 namespace {
 
-// Called once, before the next message Full is sent on the descriptor.
-void (*before_full)(int fd) = nullptr;
+// Called once, before the next message Full or End is sent on the descriptor `fd`.
+using Action = void (*)(int fd);
+Action before_full = nullptr;
+Action before_end = nullptr;
 // Whether the kernel makes the queues of sockets as small as it can, as it does if the sysctl
 // net.core.wmem_max is low: a queue has 4608 bytes.
 bool has_small_queues = false;
@@ -45,12 +47,14 @@ bool has_small_queues = false;
 // Replaces the function of the C library, so that a test can act between the library's check of a
 // descriptor and its use.
 extern "C" ssize_t send(int fd, const void* bytes, size_t size, int flags) {
+  using eh::internal::ring::MessageType;
   eh::internal::ring::Message message{};
-  if (before_full != nullptr && size == sizeof(message)) {
+  if ((before_full != nullptr || before_end != nullptr) && size == sizeof(message)) {
     std::memcpy(&message, bytes, size);
-    if (message.type == eh::internal::ring::MessageType::kFull) {
-      std::exchange(before_full, nullptr)(fd);
-    }
+    Action* const before = message.type == MessageType::kFull  ? &before_full
+                           : message.type == MessageType::kEnd ? &before_end
+                                                               : nullptr;
+    if (before != nullptr && *before != nullptr) std::exchange(*before, nullptr)(fd);
   }
   return sendto(fd, bytes, size, flags, nullptr, 0);
 }
@@ -1042,11 +1046,14 @@ TEST_F(RingProcessTest, AnInlineServiceSendsAllEventsThroughASmallQueue) {
   for (const auto& [writer, lost] : client->lost) EXPECT_EQ(lost, 0u);
 }
 
-// The collector takes nothing. The service cannot make the queue larger for the counts, so it must
-// not send End: the collector then states that the losses are unknown.
+// The collector takes nothing until the service has failed to send its counts, because it cannot
+// make the queue larger. The service must then not send End, even if there is room for it again:
+// the collector would believe that it has all events.
 TEST_F(RingProcessTest, AnInlineServiceThatCannotSendItsCountsSendsNoEnd) {
   setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
   const RingCollector collector(path_);
+  static const SharedMemory* shared;
+  shared = &shared_;
   ServiceProcess service(path_, [&] {
     has_small_queues = true;
     const auto* const s = new Service;
@@ -1056,12 +1063,19 @@ TEST_F(RingProcessTest, AnInlineServiceThatCannotSendItsCountsSendsNoEnd) {
     while (WriteText(s->set, 4000) == eh::WriteResult::kWritten) {
     }
     shared_[0] = s->provider.counters().written + s->provider.counters().failed;
+    before_end = [](int /*fd*/) {
+      (*shared)[1] = 1;
+      while ((*shared)[2] == 0) usleep(1000);
+    };
     exit(kDone);
   });
   const auto client = collector.Accept();
   client->Welcome(/*chunks=*/64);
   client->EnableAll();
   shared_[3] = 1;
+  WaitUntil([&] { return shared_[1] != 0 || service.HasEnded(); });
+  client->Drain();
+  shared_[2] = 1;
   EXPECT_EQ(service.Wait(), kDone);
   client->Drain();
   EXPECT_FALSE(client->has_end);
