@@ -36,8 +36,8 @@ namespace {
 
 // Called once, before the next message Full or End is sent on the descriptor `fd`.
 using Action = void (*)(int fd);
-Action before_full = nullptr;
-Action before_end = nullptr;
+std::atomic<Action> before_full = nullptr;
+std::atomic<Action> before_end = nullptr;
 // Whether the kernel makes the queues of sockets as small as it can, as it does if the sysctl
 // net.core.wmem_max is low: a queue has 4608 bytes.
 bool has_small_queues = false;
@@ -49,13 +49,12 @@ bool has_small_queues = false;
 extern "C" ssize_t send(int fd, const void* bytes, size_t size, int flags) {
   using eh::internal::ring::MessageType;
   eh::internal::ring::Message message{};
-  if ((before_full != nullptr || before_end != nullptr) && size == sizeof(message)) {
-    std::memcpy(&message, bytes, size);
-    Action* const before = message.type == MessageType::kFull  ? &before_full
-                           : message.type == MessageType::kEnd ? &before_end
-                                                               : nullptr;
-    if (before != nullptr && *before != nullptr) std::exchange(*before, nullptr)(fd);
-  }
+  if (size == sizeof(message)) std::memcpy(&message, bytes, size);
+  std::atomic<Action>* const before = message.type == MessageType::kFull  ? &before_full
+                                      : message.type == MessageType::kEnd ? &before_end
+                                                                          : nullptr;
+  const Action action = before == nullptr ? nullptr : before->exchange(nullptr);
+  if (action != nullptr) action(fd);
   return sendto(fd, bytes, size, flags, nullptr, 0);
 }
 
