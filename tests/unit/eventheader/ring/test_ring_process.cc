@@ -709,7 +709,9 @@ TEST_F(RingProcessTest, TheBellRingsAfterTheProgramHasClosedIt) {
     before_full = [](int fd) { bell = fd; };
     for (int i = 0; i < 2000; ++i) WriteOne(s.set);
     if (bell < 0) return kWrong;
-    close(bell);
+    // ThreadSanitizer reports close() as a race with the library's use of the descriptor, which is
+    // what this test is about.
+    syscall(SYS_close, bell);
     shared_[1] = 1;
     while (shared_[2] == 0) usleep(1000);
     for (int i = 0; i < 2000; ++i) WriteOne(s.set);
