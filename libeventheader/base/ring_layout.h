@@ -319,6 +319,10 @@ constexpr std::uint32_t PatchBytes(std::uint32_t size) noexcept {
 }
 // Maximum bytes after the Message.
 inline constexpr std::uint32_t kMaxPayload = 32 * 1024;
+// Size of the socket's queue that the collector and inline services ask for, in bytes. The kernel's
+// default (net.core.wmem_default) may be too small for a message with kMaxPayload; the kernel would
+// reject such a message (EMSGSIZE). The kernel may permit less than this size (net.core.wmem_max).
+inline constexpr int kQueueBytes = 4 * kMaxPayload;
 // Number of chunks that a service may use before the collector has answered Hello.
 inline constexpr std::uint32_t kFirstChunks = 16;
 

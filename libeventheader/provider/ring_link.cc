@@ -45,12 +45,9 @@ constexpr std::uint32_t kMaxWaiting = 8;
 // which Finish() blocks in total, in ms.
 constexpr int kFinishPause = 1000;
 constexpr std::uint64_t kFinishTime = 10'000;
-// Size of the queue of an inline connection's socket, in bytes. On some hosts, the default size is
-// too small for a message with kMaxPayload. kLastQueueBytes lets Finish() send the counts after the
-// queue was full. The kernel may permit less (net.core.wmem_max). RingSender then sends shorter
-// messages, and Finish() may be unable to send the counts.
-constexpr int kQueueBytes = 4 * ring::kMaxPayload;
-constexpr int kLastQueueBytes = 2 * kQueueBytes;
+// Size of an inline connection's queue in Finish(), in bytes, so that it can send the counts after
+// the queue was full. If the kernel permits less, Finish() may be unable to send them.
+constexpr int kLastQueueBytes = 2 * ring::kQueueBytes;
 
 std::uint64_t NowMs() noexcept {
   timespec now;
@@ -441,7 +438,7 @@ int RingLink::Greet() noexcept {
 
 // Sends an inline Hello. Returns 0 or an errno.
 int RingLink::GreetInline() noexcept {
-  setsockopt(socket_.fd(), SOL_SOCKET, SO_SNDBUF, &kQueueBytes, sizeof(kQueueBytes));
+  setsockopt(socket_.fd(), SOL_SOCKET, SO_SNDBUF, &ring::kQueueBytes, sizeof(ring::kQueueBytes));
   if (!sender_.Start(ring_memory.base(), ring_memory.chunk_count(), socket_.fd())) return ENOMEM;
   struct {
     Message message;

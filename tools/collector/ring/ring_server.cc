@@ -47,10 +47,6 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 // had less room, the kernel would close the remaining descriptors in the calling thread, which may
 // block.
 constexpr std::size_t kMostDescriptors = 253;
-// Bytes that a connection may hold for its service. With the kernel's default
-// (net.core.wmem_default), an administrator may have made the queue too small for a message with
-// kMaxPayload, which the kernel would then reject (EMSGSIZE).
-constexpr int kQueueBytes = 4 * ring::kMaxPayload;
 
 std::uint64_t Now() { return base::Nanoseconds(base::MonotonicNow()); }
 
@@ -392,7 +388,8 @@ void RingServer::AddClient(base::UniqueFd socket) {
   client->pid_ = peer.pid;
   client->uid_ = peer.uid;
   client->socket_ = std::move(socket);
-  setsockopt(client->socket_.get(), SOL_SOCKET, SO_SNDBUF, &kQueueBytes, sizeof(kQueueBytes));
+  setsockopt(client->socket_.get(), SOL_SOCKET, SO_SNDBUF, &ring::kQueueBytes,
+             sizeof(ring::kQueueBytes));
   if (!is_known.ok()) {
     Refuse(*client, RingRefusal::kSystemError, std::string(is_known.message()));
     EndConnection(std::move(client->socket_));
