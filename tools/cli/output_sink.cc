@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/descriptor_status.h"
 #include "tools/base/file_lock.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/unique_fd.h"
@@ -227,7 +228,7 @@ absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutputSink(const std::string
                                                                std::function<bool(int)> retry) {
   if (path == kStandardOutput) {
     UniqueFd fd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
-    if (!fd.valid()) return base::ErrnoStatus(errno, "standard output");
+    if (!fd.valid()) return base::DescriptorStatus(errno, "using standard output: fcntl");
     return SinkFor(std::move(fd), "standard output", std::move(retry));
   }
   RETURN_IF_ERROR(CheckNotPlanted(path));

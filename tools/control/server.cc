@@ -444,8 +444,7 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(Service* ser
   base::UniqueFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid() || !wake.valid()) {
-    return base::ErrnoStatus(errno, "creating the control socket: eventfd",
-                             "raise LimitNOFILE= of nettraced.service");
+    return base::DescriptorStatus(errno, "creating the control socket: eventfd");
   }
   try {
     return std::make_unique<Server>(service, std::move(options), rules, std::move(socket),

@@ -17,6 +17,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_format.h"
+#include "tools/base/descriptor_status.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/base/unique_fd.h"
@@ -266,7 +267,7 @@ int ExportToStandardOutput(const ExportArguments& arguments, ExportFeed* run, Pr
   std::unique_ptr<Exporter> exporter;
   const auto write = [&]() -> absl::Status {
     base::UniqueFd copy(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
-    if (!copy.valid()) return base::ErrnoStatus(errno, "standard output");
+    if (!copy.valid()) return base::DescriptorStatus(errno, "using standard output: fcntl");
     sink = std::make_unique<nettrace::FdSink>(copy.release(), "standard output");
     ASSIGN_OR_RETURN(exporter, CreateExporter(arguments, run->reader(), progress, sink.get()));
     return run->Run(exporter.get());

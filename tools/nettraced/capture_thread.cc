@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "absl/cleanup/cleanup.h"
+#include "tools/base/descriptor_status.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/perf/session_clock.h"
@@ -26,8 +27,7 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CaptureThread::Start(
     const collector::CaptureOptions& options) {
   base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) {
-    return base::ErrnoStatus(errno, "opening a capture: eventfd",
-                             "raise LimitNOFILE= of nettraced.service");
+    return base::DescriptorStatus(errno, "opening a capture: eventfd");
   }
   ASSIGN_OR_RETURN(std::unique_ptr<collector::Capture> capture, collector::Capture::Open(options));
   RETURN_IF_ERROR(capture->WakeOn(wake.get()));

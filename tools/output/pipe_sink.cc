@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/descriptor_status.h"
 #include "tools/base/status_macros.h"
 #include "tools/cli/output_sink.h"
 
@@ -42,8 +43,7 @@ absl::Status NotAPipe(const std::string& path) {
 absl::StatusOr<std::shared_ptr<Canceller>> Canceller::Create() {
   base::UniqueFd fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!fd.valid()) {
-    return base::ErrnoStatus(errno, "opening a pipe or a tail: eventfd",
-                             "raise LimitNOFILE= of nettraced.service");
+    return base::DescriptorStatus(errno, "opening a pipe or a tail: eventfd");
   }
   return std::shared_ptr<Canceller>(new Canceller(std::move(fd)));
 }

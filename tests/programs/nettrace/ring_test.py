@@ -373,7 +373,7 @@ class RingTest(unittest.TestCase):
                 if [ -d /run/nettraced ]; then mount -t tmpfs -o mode=755 tmpfs /run/nettraced; fi
                 exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups "$@"
                 """, "sh")
-        del self.env["EVENTHEADER_SOCKET"]
+        self.env["EVENTHEADER_SOCKET"] = ""  # means the default socket, as if the variable were not set
         self.env["XDG_RUNTIME_DIR"] = str(self.folder)
         other = self.start("-e", "Ring_Service", nettrace=nettrace, prefix=prefix)
         second = subprocess.run([*prefix, nettrace, "record", "-o", self.folder / "second", "-e", "Ring_Service", "--",

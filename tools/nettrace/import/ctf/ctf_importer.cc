@@ -1,5 +1,7 @@
 #include "tools/nettrace/import/ctf/ctf_importer.h"
 
+#include <linux/perf_event.h>
+
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -66,7 +68,7 @@ std::optional<std::string> NameOf(const Captured& captured, Role role) {
 
 // Lowest value of the marks that perf inserts between the frames of the kernel and of the process.
 // All higher values are also marks and not addresses.
-constexpr std::uint64_t kPerfMarks = ~std::uint64_t{0} - 4095;
+constexpr std::uint64_t kPerfMarks = PERF_CONTEXT_MAX;
 
 // Returns the notes of a metadata row: key-value pairs that state whether to show the numbers in a
 // field in hexadecimal or by the names of an enum.
