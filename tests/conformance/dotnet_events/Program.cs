@@ -10,7 +10,6 @@
 using System;
 using System.Collections.Generic;
 using System.Diagnostics.Tracing;
-using System.Linq;
 using System.Runtime.CompilerServices;
 using System.Text.Json;
 using System.Threading;
@@ -126,6 +125,7 @@ internal static class Program
             Console.Error.WriteLine("usage: dotnet_events SECONDS COUNT [ROUNDS]");
             return 2;
         }
+        TestEvents.Log.EventCommandExecuted += (_, command) => isReady |= command.Command == EventCommand.Enable;
         Console.Error.WriteLine("ready " + Environment.ProcessId);
         for (int round = 0; round < rounds; ++round)
         {
@@ -138,22 +138,20 @@ internal static class Program
         return 0;
     }
 
+    // Whether the runtime has enabled all events of TestEvents. On a busy machine, IsEnabled() returned true while the
+    // first event was not written yet.
+    private static volatile bool isReady;
+
     // Returns false if no tool enables the events.
     private static async Task<bool> WriteRound(int seconds, int count)
     {
         TestEvents log = TestEvents.Log;
         DateTime end = DateTime.UtcNow.AddSeconds(seconds);
-        while (!log.IsEnabled(EventLevel.Informational, TestEvents.Keywords.Work))
+        while (!isReady || !log.IsEnabled(EventLevel.Informational, TestEvents.Keywords.Work))
         {
             if (DateTime.UtcNow > end) return false;
             Thread.Sleep(20);
         }
-        // Waits until the source of tasks is enabled, without which events have no activity ids. The runtime enables
-        // the sources of a recording one after another, in up to a second on a busy machine. Not every recording
-        // enables this source, so the wait is limited.
-        EventSource? tasks = EventSource.GetSources().FirstOrDefault(
-            source => source.Name == "System.Threading.Tasks.TplEventSource");
-        for (int wait = 0; wait < 100 && tasks != null && !tasks.IsEnabled(); ++wait) Thread.Sleep(20);
         // The runtime's own events are enabled just after those of EventSources.
         Thread.Sleep(500);
         for (int i = 0; i < count; ++i)
