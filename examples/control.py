@@ -19,7 +19,7 @@ def call(path, method, **parameters):
         while not reply.endswith(b"\0"):
             piece = control.recv(65536)
             if not piece:
-                raise RuntimeError("the daemon has closed the connection")
+                raise RuntimeError(f"{path}: nettraced closed the connection before the end of its reply")
             reply += piece
     reply = json.loads(reply[:-1])
     if "error" in reply:

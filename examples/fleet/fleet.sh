@@ -25,7 +25,7 @@ until_true() {
   until "$@" >/dev/null 2>&1; do
     tries=$((tries + 1))
     if [ $tries -gt 400 ]; then
-      echo "fleet.sh: did not succeed within 20 s: $*" >&2
+      echo "fleet.sh: did not succeed within 20 s: $*; see $PWD/*/nettraced.log" >&2
       exit 1
     fi
     sleep 0.05

@@ -59,7 +59,7 @@ def handler_of(output):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Writes the log records that it receives to a file, one a line.")
+    parser = argparse.ArgumentParser(description="Writes the log records that it receives to a file, one per line.")
     parser.add_argument("--port-file", required=True, metavar="FILE", help="file to write the port to")
     parser.add_argument("--output", required=True, metavar="FILE", help="file to append the records to")
     args = parser.parse_args()

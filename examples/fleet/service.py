@@ -87,7 +87,7 @@ def main():
     elif args.name and args.port_file:
         serve(args.name, args.port_file, args.next)
     else:
-        parser.error("name a host and --port-file, or use --ask")
+        parser.error("give the name of a host and --port-file, or use --ask")
 
 
 if __name__ == "__main__":

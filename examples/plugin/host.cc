@@ -36,7 +36,7 @@ bool Round(int round, const char* file, bool step) {
 
   if (dlclose(plugin) != 0) return Fail(dlerror());
   if (dlopen(file, RTLD_NOW | RTLD_NOLOAD) != nullptr)
-    return Fail("the plugin is still loaded after dlclose()");
+    return Fail("the plugin is still loaded after dlclose(); build it as plugin.cc describes");
   std::printf("round %d: unloaded\n", round);
   Pause(step);
   return true;

@@ -31,7 +31,7 @@ struct FixedString {
   char text[kLength] = {};
 };
 
-// Base of the options that a field or an event can have: Tag, Attribute and As.
+// Base of the options of a field: Tag, Attribute and As. An event can have only Attributes.
 struct FieldOption {};
 
 // Gives a field a tag: a number whose meaning the provider defines. 0: no tag.
@@ -40,7 +40,8 @@ struct Tag : FieldOption {
   static constexpr std::uint16_t kTag = kNumber;
 };
 
-// Adds `name=value` to the name of a field or an event. This class doubles semicolons in the value.
+// Adds `;name=value` after the name of a field or an event in the metadata. This class doubles each
+// ';' of the value.
 template <FixedString kName, FixedString kValue>
 struct Attribute : FieldOption {
   static_assert(!kName.view().empty() && kName.view().find_first_of(";=") == std::string_view::npos,

@@ -232,7 +232,8 @@ class EventSet {
   //   ENOMEM      no memory
   //   EACCES      no permission
   //   EADDRINUSE  the name is defined with other fields
-  //   EMFILE      a limit is reached: user_events, descriptors, or 4096 tracepoints in rings
+  //   EMFILE      a limit is reached: of the kernel's user_events, of open files, or of rings (4096
+  //               tracepoints)
   //   ENOSPC      more than ProviderBase::kMaxEventSets
   //   EINVAL      invalid name, group or level
   //   ENOTCONN    not registered yet, or unregistered
@@ -297,7 +298,7 @@ class EventSet {
   [[gnu::cold]] WriteResult Failed(int error) const noexcept;
 
   // The members up to the level must match those of eh_static_set (internal/static_objects.h).
-  // mask_ is this set's bit in ProviderBase::enabled_; 0: none.
+  // mask_ is this set's bit in ProviderBase::enabled_; 0: the set is not registered.
   alignas(8) internal::Atomic<std::uint64_t> mask_;
   ProviderBase* provider_;
   std::uint64_t keyword_;

@@ -69,12 +69,13 @@ inline constexpr std::size_t kMaxSharedBytes = 4096;
 
 // Passes the values of `payload` to `visitor`. Returns DataLoss if the payload does not match the
 // fields, or if a type code is unknown. The visitor then receives the values before the first
-// missing byte; of a text that is cut, it receives the part in the payload. An error in the
-// location of a RelLoc or DataLoc does not end the visit: the visitor also receives the values of
-// the fields after it. Returns ResourceExhausted if the payload exceeds one of the limits that this
-// header defines; the visitor then receives the values before the limit. In all cases, an
-// OnEndObject follows each OnBeginObject, and an OnEndArray each OnBeginArray. Ignores bytes after
-// the last field. Allocates nothing, except for the message of an error.
+// missing byte. Of a text that is cut, it receives the part in the payload; for any other value
+// that is cut, OnUnreadable() is called. An error in the location of a RelLoc or DataLoc does not
+// end the visit: the visitor also receives the values of the fields after it. Returns
+// ResourceExhausted if the payload exceeds one of the limits that this header defines; the visitor
+// then receives the values before the limit. In all cases, an OnEndObject follows each
+// OnBeginObject, and an OnEndArray each OnBeginArray. Ignores bytes after the last field. Allocates
+// nothing, except for the message of an error.
 absl::Status VisitPayload(const std::vector<Field>& fields, std::span<const std::byte> payload,
                           PayloadVisitor* visitor, PayloadEncoding encoding = PayloadEncoding::kV6);
 

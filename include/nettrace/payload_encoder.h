@@ -47,7 +47,8 @@ Type TypeFor() {
     return Type::Array(Type::Simple(TypeCode::kUtf16CodeUnit));
   } else {
     static_assert(std::integral<T> && sizeof(T) <= 8,
-                  "the fields of a payload cannot hold values of this type");
+                  "a field cannot hold values of this type: use an integer, bool, float, double, "
+                  "Guid, std::string_view or std::u16string_view");
     constexpr bool kSigned = std::is_signed_v<T>;
     if constexpr (sizeof(T) == 1) {
       return Type::Simple(kSigned ? TypeCode::kSByte : TypeCode::kByte);

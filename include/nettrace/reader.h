@@ -46,8 +46,8 @@ struct ReaderOptions {
   // stops at the first damage.
   bool skip_damage = false;
   // If true, the error Unavailable of the source means that more bytes will arrive later. Open()
-  // and Next() then return at once, and is_waiting() returns true. If false, Unavailable ends
-  // reading like any other error. Must not be combined with skip_damage.
+  // then succeeds at once, or Next() returns kEnd at once, and is_waiting() returns true. If false,
+  // Unavailable ends reading like any other error. Must not be combined with skip_damage.
   bool waits = false;
 };
 

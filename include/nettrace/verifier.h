@@ -55,7 +55,7 @@ struct VerifyOptions {
 struct VerifyReport {
   std::uint32_t version = 0;
   std::vector<Finding> findings;  // in the order of discovery
-  std::uint64_t errors = 0;       // total, including findings that are not kept
+  std::uint64_t errors = 0;       // total, including those beyond max_findings_per_rule
   std::uint64_t hazards = 0;
   std::uint64_t events = 0;
 };

@@ -25,7 +25,7 @@ constexpr char* PutHex(char* out, std::span<const std::byte> bytes) noexcept {
 }
 
 // Fills `bytes` from the digits at the front of `text`, two for each byte. `text` must be long
-// enough. Returns false if a character is not a digit.
+// enough. Returns false if a character is not a lower-case hexadecimal digit.
 constexpr bool ReadHex(std::string_view text, std::span<std::byte> bytes) noexcept {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     unsigned value = 0;

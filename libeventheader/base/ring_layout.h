@@ -58,8 +58,8 @@ struct Header {
 };
 static_assert(sizeof(Header) == 104);
 
-// A page that only the collector writes. Exception: in an inline connection, the service applies
-// the collector's Patches to its page, and sets `bell_at`.
+// A page that only the collector writes. Exception: in an inline connection, each side has its own
+// page; the service applies the collector's Patches to its page, and sets `bell_at` there.
 struct CollectorPage {
   // The enable words: bit `set % 64` of word `set / 64` is 1 if the collector records the set. The
   // service reads them when it receives the message Enable, and when it registers a set. Relaxed
@@ -141,7 +141,7 @@ struct Writer {
   std::atomic<std::uint32_t> nested;  // index plus 1 of the writer for signal handlers; 0: none
   // Depth of the writer: 0 for the thread itself; 1, 2, ... for its nested signal handlers.
   std::atomic<std::uint32_t> depth;
-  // Number of the next event for the collector: earlier events are in its files, or counted there
+  // Number of the first event that the collector has neither written to its files nor counted there
   // as lost. The collector stores it (release order) before it frees chunks. The service stores 0
   // while the state is kWriterClaiming. A collector that connects later skips the earlier events.
   std::atomic<std::uint64_t> accounted;
@@ -227,19 +227,22 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
 constexpr std::uint64_t RegionBytes(std::uint32_t chunk_count) noexcept {
   return kChunksOffset + std::uint64_t{chunk_count} * kChunkBytes;
 }
-// The types of messages. A message is one packet (SOCK_SEQPACKET) that contains a Message.
-// Receivers ignore messages of unknown types. If a message of a known type is too short, the
-// collector closes the connection, and the service reads the missing bytes as 0. Both close the
-// connection if the magic is wrong, or if the magic or the type is missing.
+// The types of messages; each comment begins with the sender. A message is one packet
+// (SOCK_SEQPACKET) that contains a Message. Receivers ignore messages of unknown types. If a
+// message of a known type is too short, the collector closes the connection, and the service reads
+// the missing bytes as 0. Both close the connection if the magic is wrong, or if the magic or the
+// type is missing.
 enum class MessageType : std::uint32_t {
   kHello = 1,    // service: the first message, with the region's descriptor (SCM_RIGHTS)
   kWelcome = 2,  // collector: it accepts the region of Hello
-  kRefuse = 3,   // collector: it rejects the region of Hello, and closes the connection
-  kSets = 4,     // service: the set table has changed; value: set_count
-  kEnable = 5,   // collector: the enable words have changed; value: chosen by the collector
+  // Collector: it rejects the region of Hello, and closes the connection unless the value is
+  // kNoDescriptor.
+  kRefuse = 3,
+  kSets = 4,     // service: names or registrations of sets have changed; value: set_count
+  kEnable = 5,   // collector: the enable words have changed; value: any, which kEnabled repeats
   kEnabled = 6,  // service: the words are in effect; value: that of kEnable
   kFull = 7,     // service: ServicePage::completed has reached CollectorPage::bell_at
-  kFlush = 8,    // collector: complete the chunks of idle writers; value: chosen by the collector
+  kFlush = 8,    // collector: complete the idle writers' chunks; value: any, which kFlushed repeats
   kFlushed = 9,  // service: the chunks are complete; value: that of kFlush
   kGrow = 10,    // collector: allow more chunks; value: number of all allowed chunks
   kGrown = 11,   // service: the answer to kGrow; value: usable_chunks
@@ -266,9 +269,10 @@ inline constexpr std::uint32_t kMessageMagic = 0x31524845;  // "EHR1"
 
 enum class RefuseReason : std::uint64_t {
   kNoCommonVersion = 1,
-  kTooManyClients = 2,  // a limit of the number or the memory of services is reached
-  kTooLarge = 3,        // the region is larger than the collector allows
-  kBadRegion = 4,       // the descriptor is not a sealed region
+  // A limit of the number or the memory of services is reached, or the collector lacks memory.
+  kTooManyClients = 2,
+  kTooLarge = 3,   // the region is larger than the collector allows
+  kBadRegion = 4,  // the region is not valid, not sealed, or cannot be mapped
   // The message Hello arrived without a descriptor. The connection stays open, and the service
   // sends an inline Hello.
   kNoDescriptor = 5,
@@ -281,8 +285,8 @@ enum class RefuseReason : std::uint64_t {
 enum class InlineReason : std::uint8_t {
   kNone = 0,         // the connection is not inline
   kChosen = 1,       // EVENTHEADER_TRANSPORT is ring-inline
-  kNoMemory = 2,     // the service cannot create shared memory; with an errno
-  kNotSent = 3,      // the service cannot send the descriptor; with an errno
+  kNoMemory = 2,     // the service cannot create shared memory; an errno states why
+  kNotSent = 3,      // the service cannot send the descriptor; an errno states why
   kNotReceived = 4,  // the descriptor did not arrive (RefuseReason::kNoDescriptor)
 };
 // Flags in Message::value of kHello. If the descriptor of a Hello that is not inline has not
@@ -297,7 +301,7 @@ constexpr std::uint64_t MakeInlineFlags(InlineReason reason, int error) noexcept
 }
 struct InlineHello {
   Header header;
-  // Values of the service's region when it connects.
+  // Values of the service's region when the service connects.
   std::uint64_t give_backs;                // CollectorPage::give_backs
   std::uint64_t accounted_without_writer;  // CollectorPage::accounted_without_writer
   std::uint64_t last_serial;               // ServicePage::last_serial
@@ -305,8 +309,8 @@ struct InlineHello {
   std::uint32_t reserved;                  // 0
 };
 static_assert(sizeof(InlineHello) == 136);
-// The start of a change of the `size` bytes at `offset`. The new bytes follow, then 0 to 7 bytes up
-// to a multiple of 8. The receiver applies the Patches of a message in their order. The collector
+// A change of the region: the new `size` bytes for `offset` follow, then 0 to 7 bytes up to a
+// multiple of 8. The receiver applies the Patches of a message in their order. The collector
 // accepts Patches of all parts that the service writes. The service accepts three kinds of Patches:
 // the whole CollectorPage, except that it ignores `bell_at`; `accounted` and `accounted_nested` of
 // a Writer; and the state of a Writer or chunk that becomes free.
@@ -326,8 +330,8 @@ inline constexpr int kQueueBytes = 4 * kMaxPayload;
 // Number of chunks that a service may use before the collector has answered Hello.
 inline constexpr std::uint32_t kFirstChunks = 16;
 
-// Paths of the collector's socket, unless EVENTHEADER_SOCKET has another path. kUserSocket is
-// relative to $XDG_RUNTIME_DIR.
+// Paths of the collector's socket, unless EVENTHEADER_SOCKET has another path. The service appends
+// kUserSocket to $XDG_RUNTIME_DIR.
 inline constexpr char kSystemSocket[] = "/run/nettraced/events";
 inline constexpr char kUserSocket[] = "/nettraced/events";
 

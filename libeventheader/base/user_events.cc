@@ -49,7 +49,8 @@ std::size_t Unescape(std::string_view text, std::span<char> out) noexcept {
   return length;
 }
 
-// Returns the mount point if the line of mountinfo mounts the root of a tracefs, else "".
+// Returns the mount point if the line of mountinfo describes a mount of the root of a tracefs.
+// Returns "" for all other lines.
 std::string_view TracefsMount(std::string_view line) noexcept {
   for (int i = 0; i < 3; ++i) NextWord(&line);  // skips the ids and the device
   const std::string_view root = NextWord(&line);

@@ -219,7 +219,7 @@ TransportState Registry::DescribeTransport(std::span<char> text) noexcept {
   };
   switch (state_) {
     case TransportState::kNotUsed:
-      put("%s", "none: no event set has been registered");
+      put("%s", "none: no event set has been registered with the library's own transport");
       break;
     case TransportState::kUserEvents:
       put("%s", "user_events: the kernel passes events to tools");

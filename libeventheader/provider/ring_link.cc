@@ -45,8 +45,9 @@ constexpr std::uint32_t kMaxWaiting = 8;
 // which Finish() blocks in total, in ms.
 constexpr int kFinishPause = 1000;
 constexpr std::uint64_t kFinishTime = 10'000;
-// Size of an inline connection's queue in Finish(), in bytes, so that it can send the counts after
-// the queue was full. If the kernel permits less, Finish() may be unable to send them.
+// Size to which Finish() enlarges the full queue of an inline connection, in bytes, so that
+// Finish() can still send the counts of events. If the kernel permits a smaller size only, the
+// counts may not be sent.
 constexpr int kLastQueueBytes = 2 * ring::kQueueBytes;
 
 std::uint64_t NowMs() noexcept {
@@ -273,8 +274,8 @@ void RingLink::SetBell() noexcept {
   writers_end.Close();
 }
 
-// Returns whether the inline connection can send. It cannot in a child that was not made by fork():
-// the child has neither the region nor the helper thread.
+// Returns whether the inline connection can send. It cannot after the program has closed the
+// socket, or in a child that was not made by fork(): the child has no region and no helper thread.
 bool RingLink::CanPump() const noexcept { return ring_memory.exists() && socket_.IsOurs(); }
 
 // If the connection is inline, sends what the socket takes. Returns the time in ms after which the
@@ -336,8 +337,8 @@ void RingLink::Finish() noexcept {
   is_finished_ = true;
 }
 
-// Sends all events and the message End. If the collector does not take them in time, sends only the
-// counts and End, for which it makes the queue of the socket larger.
+// Sends all events and the message End. If the collector does not take them in time, enlarges the
+// queue of the socket, and sends only the counts of events and End.
 void RingLink::SendRest() noexcept {
   rounds_ = sender_.is_in_round() ? 2 : 1;
   queued_ |= 1U << static_cast<unsigned>(MessageType::kEnd);
@@ -356,7 +357,8 @@ void RingLink::SendRest() noexcept {
   }
 }
 
-// Ends the inline connection. The next connection may be able to send the descriptor.
+// Ends the inline connection. If it was inline because the descriptor could not be passed, the next
+// connection tries to pass the descriptor again.
 void RingLink::EndInline() noexcept {
   if (!sender_.is_started()) return;
   sender_.Stop();

@@ -24,8 +24,8 @@ class RingLinkUser {
   // Called when the region has been sent to the collector, which may not have received it yet. The
   // connection lasts until Disconnected is called.
   virtual void Greeted() noexcept = 0;
-  // Called when the collector has accepted the region. `chunks` is the number of chunks that it
-  // permits.
+  // Called when the collector has accepted the region. `chunks` is the number of chunks that the
+  // collector permits.
   virtual void Connected(std::uint64_t chunks) noexcept = 0;
   virtual void Disconnected() noexcept = 0;
   virtual void EnableWordsChanged() noexcept = 0;
@@ -36,9 +36,9 @@ class RingLinkUser {
   ~RingLinkUser() = default;
 };
 
-// A connection that never blocks. It is inline (ring::InlineReason) if the region or its descriptor
-// cannot be shared. An inline connection sends the events in Step(). Not thread-safe: the
-// transport's lock guards it.
+// A connection to the collector. Only Finish() blocks. The connection is inline
+// (ring::InlineReason) if the region or its descriptor cannot be shared. An inline connection sends
+// the events in Step(). Not thread-safe: the transport's lock guards it.
 class RingLink {
  public:
   enum class State : std::uint8_t { kWaiting, kGreeting, kConnected };
@@ -48,8 +48,9 @@ class RingLink {
   // Reads the paths of the sockets from the environment. Later calls do nothing.
   void Prepare() noexcept;
   // Connects, or handles the messages that have arrived. Returns the time in ms after which the
-  // caller must call Step() again; -1: only when descriptor() or bell() is ready. If `watches` is
-  // true, waits for changes of the folders of the sockets; else tries to connect each second.
+  // caller must call Step() again; -1: only when descriptor() or bell() is ready. Without a
+  // connection, if `watches` is true, descriptor() is ready when the folder of a socket changes; if
+  // it is false, Step() tries to connect each second.
   int Step(bool watches) noexcept;
   // Return the descriptor that the caller must poll (-1: none), and the events of poll() for it.
   int descriptor() const noexcept;
@@ -127,7 +128,7 @@ class RingLink {
   std::uint32_t queued_ = 0;
   std::uint64_t queued_values_[kTypes] = {};
   int rounds_ = 0;  // rounds of the sender to complete before the queued messages are sent
-  int ticks_ = 0;   // rounds to send at intervals after all sets are disabled
+  int ticks_ = 0;   // rounds that are still sent at intervals after all sets were disabled
   ring::InlineReason inline_reason_ = ring::InlineReason::kNone;
   int inline_error_ = 0;
   int error_ = 0;

@@ -42,12 +42,13 @@ using ring::Writer;
 // Maximum nesting of signal handlers that can still write events, if each of the handlers has
 // interrupted a call of Write() of its thread.
 constexpr std::uint32_t kMaxDepth = 3;
-// Maximum number of writers that the search for a thread's writer checks. Needed only if the
-// pthread key is not below kEarlyKeys.
+// Maximum number of writers that FindWriter() checks. The search is necessary only if the pthread
+// key is not below kEarlyKeys.
 constexpr std::uint32_t kProbes = 64;
 // Minimum number of chunks of a region.
 constexpr std::uint32_t kMinChunks = 2;
-// glibc stores the values of keys below this number in the thread's control block.
+// glibc stores the values of pthread keys below this number in the thread's control block, without
+// allocating.
 constexpr pthread_key_t kEarlyKeys = 32;
 // Number of low bits of RingMemory::full_at_ that hold CollectorPage::give_backs. The bits above
 // them hold the number of usable chunks plus 1.
@@ -373,7 +374,8 @@ bool RingMemory::ReplaceBell(int socket) noexcept {
   return true;
 }
 
-// Sends the message Full to the collector.
+// Sends the message Full on the bell: to the collector, or to this process's helper thread if the
+// connection is inline.
 void RingMemory::RingBell(const std::byte* base) const noexcept {
   const ErrnoKeeper keeper;
   if (!bell_.is_set.load(std::memory_order_acquire)) return;
@@ -382,7 +384,7 @@ void RingMemory::RingBell(const std::byte* base) const noexcept {
   const ring::Message full{ring::kMessageMagic, ring::MessageType::kFull, 0, ring::kVersion,
                            reinterpret_cast<const ring::Header*>(base)->pid};
   // If the socket's queue is full, the message is lost, but the other messages in the queue wake
-  // the collector.
+  // the receiver.
   static_cast<void>(send(fd, &full, sizeof(full), MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
@@ -452,7 +454,7 @@ Writer* RingMemory::WriterOfThread(std::byte* base) noexcept {
   return writer;
 }
 
-// Writes an event if Begin() has returned false.
+// Writes an event for which Begin() has returned false.
 int RingMemory::WriteSlow(std::uint32_t set, const std::byte* event, std::size_t size) noexcept {
   const ErrnoKeeper keeper;
   std::byte* const base = Base();
@@ -585,8 +587,8 @@ std::uint64_t RingMemory::TakeChunk(std::byte* base, Writer* writer) noexcept {
   return Writer::kNoChunk;
 }
 
-// Marks a chunk as complete. Sends the message Full if ServicePage::completed is now the number for
-// which the collector has requested the message (CollectorPage::bell_at).
+// Marks a chunk as complete. Sends the message Full if the number of chunks completed so far is now
+// the number for which the message was requested (CollectorPage::bell_at).
 void RingMemory::Complete(std::byte* base, std::uint64_t held) noexcept {
   ControlAt(base, held)->state.store(ring::kComplete, std::memory_order_release);
   const std::uint64_t completed = ServiceAt(base)->completed.fetch_add(1) + 1;

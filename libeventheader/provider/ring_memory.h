@@ -1,4 +1,5 @@
-// The service's side of a region (ring_layout.h): its memory, and the write path.
+// The service's side of a region, the memory through which a service passes events to the collector
+// (ring_layout.h): creates the memory, and writes events to it.
 #ifndef LIBEVENTHEADER_PROVIDER_RING_MEMORY_H_
 #define LIBEVENTHEADER_PROVIDER_RING_MEMORY_H_
 
@@ -22,7 +23,8 @@ namespace eh::internal {
 //
 // Write(), Begin() and Commit() are async-signal-safe, take no lock, allocate nothing and keep
 // errno. Write() makes no system call, except for the first event of a thread and to send the
-// message Full. All other functions are called under the transport's lock.
+// message Full, which wakes the collector or, in an inline connection, the helper thread. All other
+// functions are called under the transport's lock.
 //
 // A thread finds its writer by a pthread key instead of a thread-local variable. Thread-local
 // variables of shared objects are allocated on first use, or use up a small reserve of the loader.
@@ -55,9 +57,9 @@ class RingMemory {
   // Marks the chunks of all writers that are not inside Write() as complete, so that the collector
   // can free them. Ends the writers of threads that do not exist any more.
   void Flush() noexcept;
-  // Makes writers send the message Full when ServicePage::completed becomes CollectorPage::bell_at.
-  // Writers use a duplicate of `socket`, the bell. Its number stays open until the library is
-  // unloaded, so that `socket` can be closed while writers send.
+  // Makes writers send the message Full when the number of chunks completed so far reaches
+  // CollectorPage::bell_at. Writers send it on the bell, a duplicate of `socket`. The bell stays
+  // open until the library is unloaded, so that `socket` can be closed while writers send.
   void SetBell(const OwnDescriptor& socket) noexcept;
   // Makes writers stop sending Full, and shuts the connection of the bell down.
   void ClearBell() noexcept;
@@ -67,9 +69,9 @@ class RingMemory {
   void SendFull() const noexcept {
     if (exists()) RingBell(Base());
   }
-  // Makes writers send the message Full when `chunks` more chunks are complete. Returns false if
-  // that many are complete already. Overwrites CollectorPage::bell_at, so use it only for an inline
-  // connection, where the collector does not set this number.
+  // Makes writers send the message Full when `chunks` more chunks, but at least 1, are complete.
+  // Returns false if that many are complete already. Overwrites CollectorPage::bell_at, so use it
+  // only for an inline connection, where the collector does not set this number.
   bool ArmBell(std::uint32_t chunks) noexcept;
 
   bool exists() const noexcept { return Base() != nullptr; }

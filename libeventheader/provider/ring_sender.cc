@@ -124,7 +124,7 @@ bool RingSender::Start(std::byte* base, std::uint32_t chunk_count, int socket) n
   static_assert(sizeof(WriterCopy) == sizeof(ring::Writer));
   static_assert(sizeof(ControlCopy) == sizeof(ring::ChunkControl));
   static_assert(sizeof(PageCopy) == sizeof(ring::ServicePage));
-  // Maps new memory, which is zero as the collector's copy is.
+  // Maps new memory. It is zero, like the collector's copy of the region at this time.
   Close();
   const std::size_t bytes = sizeof(Scratch) + chunk_count * (sizeof(SentChunk) + sizeof(Changed));
   void* const map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,

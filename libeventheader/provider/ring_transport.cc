@@ -44,21 +44,24 @@ std::uint32_t ChosenChunks() noexcept {
   return static_cast<std::uint32_t>(size / ring::kChunkBytes);
 }
 
-// Returns why the collector has refused a region, and a remedy.
+// Returns why the collector has refused the region of this program, and a remedy.
 const char* RefusalText(std::uint64_t reason) noexcept {
   switch (static_cast<ring::RefuseReason>(reason)) {
     case ring::RefuseReason::kNoCommonVersion:
-      return "it supports another version of rings; update it or this program";
+      return "the collector does not support this program's version of rings; update the collector "
+             "or this program";
     case ring::RefuseReason::kTooManyClients:
-      return "its limit of services or of their memory is reached, or it lacks memory; raise the "
-             "limit ([daemon.rings] of nettraced), or stop some services";
+      return "the collector's limit of services or of their memory is reached, or the collector "
+             "lacks memory; raise the limit ([daemon.rings] of nettraced), or stop some services";
     case ring::RefuseReason::kTooLarge:
-      return "the memory of the rings is larger than it allows; set a smaller "
+      return "the memory of the rings is larger than the collector allows; set a smaller "
              "EVENTHEADER_RING_SIZE";
     case ring::RefuseReason::kBadRegion:
-      return "it cannot use the memory of the rings; update it or this program";
+      return "the collector cannot use the memory of the rings; update the collector or this "
+             "program";
     case ring::RefuseReason::kNoDescriptor:
-      return "it received no descriptor of the memory; set EVENTHEADER_TRANSPORT=ring-inline";
+      return "the collector received no descriptor of the memory of the rings; set "
+             "EVENTHEADER_TRANSPORT=ring-inline";
   }
   return "the reason is unknown; update this program";
 }
@@ -319,7 +322,8 @@ int RingTransport::PrepareRegion() noexcept {
 int RingTransport::CreateRegion() noexcept {
   if (link_.inline_reason() == ring::InlineReason::kNone) {
     const int error = ring_memory.Create(chunks_);
-    // Errors other than these mean that a limit of the process is reached, which may change.
+    // The errors in this condition mean that memory cannot be shared. All others mean that a limit
+    // of the process is reached, so a later attempt may succeed.
     if (error != EPERM && error != EACCES && error != ENOSYS && error != EINVAL && error != EFBIG) {
       return error;
     }
@@ -473,8 +477,8 @@ int RingTransport::StepLocked() noexcept {
   return link_.Step(true);
 }
 
-// Handles an event if there is no region. In the child of a fork, tries to start the helper thread
-// and returns ECANCELED; else returns EBADF.
+// Handles an event for which there is no region. In the child of a fork, tries to start the helper
+// thread and returns ECANCELED; else returns EBADF.
 [[gnu::cold, gnu::noinline]] int RingTransport::WriteUnconnected() noexcept {
   if (!is_armed_.load(std::memory_order_relaxed)) return EBADF;
   const ErrnoKeeper keeper;

@@ -143,8 +143,8 @@ class RingTransport final : public Transport, private RingLinkUser {
   bool has_thread_ = false;
   bool has_thread_option_ = true;
   bool stops_ = false;
-  // Becomes readable when Close() ends the helper thread, or when the program closes all
-  // descriptors.
+  // A pipe. The read end becomes readable when Close() ends the helper thread, or when the program
+  // closes all descriptors.
   OwnDescriptor wake_read_;
   OwnDescriptor wake_write_;
   int region_error_ = 0;

@@ -1,5 +1,5 @@
-// The write system call without write() of the C library, which is a cancellation point and sets
-// errno.
+// Makes the system call write without the function write() of the C library, because this function
+// is a cancellation point of threads and sets errno.
 #ifndef LIBEVENTHEADER_PROVIDER_WRITE_CALL_H_
 #define LIBEVENTHEADER_PROVIDER_WRITE_CALL_H_
 

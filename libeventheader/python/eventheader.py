@@ -241,7 +241,8 @@ def _text_of(value):
 
 
 def _put_list(values, parts):
-    """Adds an array. Values of one type keep it; int with float becomes float, and other mixtures become text."""
+    """Adds an array. If all values have one type, the array has this type. A mixture of int and float becomes float,
+    and any other mixture becomes text."""
     values = list(values)  # another thread may change the list
     if len(values) > MAX_EVENT_BYTES:
         raise _TooBig
@@ -363,8 +364,9 @@ class _Writer:
         context = activities[0]._for_opcode(self._opcode) if activities else None
         return _write(self._set.handle, prepared.pointer, context, data, len(data))
 
-    # The library counts the events that it refuses. It refuses `_nameless` because this event has no name, and
-    # `_too_big` because of its size. It does not read the data of these events.
+    # Make the library count an event that this module cannot encode as invalid or too big: they pass an event that the
+    # library refuses, because it has no name (_nameless) or because of its size (_too_big). The library does not read
+    # its data.
     def refuse(self):
         return _write(self._set.handle, _nameless, None, None, 0)
 

@@ -136,8 +136,8 @@ class BoostLogBackend
   void Write(const Values& values) const {
     LogLine line{.level = level_(values)};
     if (!sets_.enabled(line.level)) return;
-    // The attributes for which LogLine has a member. The bool is true if the value was stored in
-    // that member. Attributes with false are added below as fields, like all other attributes.
+    // The attributes for which LogLine has a member. The bool is true if the type of the value
+    // suits that member. Attributes with false are added below as fields, like all others.
     const std::pair<boost::log::attribute_name, bool> own[] = {
         {message_, GetText(values, message_, &line.message)},
         {channel_, GetText(values, channel_, &line.logger)},

@@ -173,7 +173,8 @@ class OtelScopes {
 
   explicit OtelScopes(std::uint64_t keyword) : keyword_(keyword) {}
 
-  // Returns the scope with this name, and adds it if it is new. Throws if memory is exhausted.
+  // Returns the scope with this name, and adds it if it is new. If there are already kMaxScopes,
+  // returns the scope that all further names share. Throws if memory is exhausted.
   Scope& Find(std::string_view name) {
     Last& last = LastOfThread();
     if (last.owner == number_ && last.scope->scope() == name) return *last.scope;

@@ -549,7 +549,7 @@ struct TypeCoder<T, Void<typename T::value_type, decltype(std::declval<const T&>
                          decltype(std::declval<const T&>().is_lock_free())>>
     : ConvertedCoder<T, LoadOfAtomic> {
   static_assert(Coder<typename T::value_type>::kFixedSize != 0,
-                "a field of type std::atomic contains a number, an enum or a bool");
+                "a field of type std::atomic must contain a number, an enum or a bool");
 };
 
 // Codes std::error_code and std::error_condition as a struct of a text and a number.

@@ -7,7 +7,7 @@
 #define EVENTHEADER_INTERNAL_CXX20
 #else
 #error \
-    "this header of libeventheader needs C++20 (-std=c++20); macros.h needs C++17, macros_c.h and eventheader_c.h C"
+    "this header of libeventheader needs C++20 (-std=c++20); to write events in C++17, use macros.h; in C, macros_c.h or eventheader_c.h"
 #endif
 
 #endif  // EVENTHEADER_INTERNAL_NEED_CXX20_H_

@@ -1,7 +1,8 @@
 // Uses of the C++ API that must not compile, and some that must. Without any macro defined, the
 // file compiles. With one of the macros below, it must not compile, and the compiler's messages
-// must contain the text after "expect:", which explains the mistake. check.py compiles the file
-// once for each macro.
+// must contain the text after "expect:", which explains the mistake. If "within N lines:" follows,
+// the messages must have at most N lines and contain this text, too. " | " separates alternatives.
+// check.py compiles the file once for each macro.
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -123,7 +124,7 @@ struct Copied {};
 std::string EventheaderValue(const Copied&) { return "copy"; }
 constexpr Event<provider, "E", Traits{}, Field<"f", Copied>> fields;
 #elif defined(ATOMIC_TEXT)
-// expect: a field of type std::atomic contains a number, an enum or a bool
+// expect: a field of type std::atomic must contain a number, an enum or a bool
 constexpr Event<provider, "E", Traits{}, Field<"f", std::atomic<const char*>>> fields;
 #elif defined(TRUNCATED_TO_NOTHING)
 // expect: Truncate must keep at least 1 byte of a text

@@ -113,8 +113,8 @@ struct Service {
   eh::EventSet set{provider, eh::Level::kInformation, 1};
 };
 
-// Waits until the set is enabled and the collector has accepted the region, or until the set is
-// disabled.
+// Waits until the set is enabled and the collector has accepted the region or, if `enabled` is
+// false, until the set is disabled. Returns false after about 60 s.
 bool WaitForEnabled(const eh::EventSet& set, bool enabled = true) {
   for (int i = 0; i < 60'000; ++i) {
     const bool is_connected =
@@ -153,7 +153,8 @@ std::string HelperOf(pid_t pid) {
   return "";
 }
 
-// Returns whether this process has a helper thread. Sanitizers have threads, too.
+// Returns whether this process has a helper thread. The number of threads does not show this,
+// because sanitizers have threads, too.
 bool HasHelper() { return !HelperOf(getpid()).empty(); }
 
 TEST_F(RingProcessTest, WaitsForTheFolderAndTheSocketWithoutWakingUp) {
@@ -299,7 +300,7 @@ TEST_F(RingProcessTest, ARefusedServiceStaysOff) {
   client->Send(ring::MessageType::kRefuse, 2);
   client.reset();
   WaitUntil([&] { return shared_[0] != 0; });
-  // The second attempt.
+  // The service connects again, and is accepted.
   client = collector.Accept();
   client->Welcome();
   shared_[1] = 1;
@@ -317,8 +318,8 @@ TEST_F(RingProcessTest, AServiceExplainsThatTheCollectorCannotUseItsMemory) {
     for (int i = 0; i < 10'000; ++i) {
       eh::DescribeTransport(text, sizeof(text));
       if (std::string_view(text) == "ring: refused by the collector at " + path_ +
-                                        ": it cannot use the memory of the rings; update it or "
-                                        "this program") {
+                                        ": the collector cannot use the memory of the rings; "
+                                        "update the collector or this program") {
         return WriteOne(s.set) == eh::WriteResult::kDisabled ? kDone : kWrong;
       }
       usleep(1000);
@@ -342,7 +343,8 @@ TEST_F(RingProcessTest, AForkedChildHasItsOwnRegion) {
     if (WriteOne(s.set, "Parent") != eh::WriteResult::kWritten) return kWrong;
     const pid_t child = fork();
     if (child == 0) {
-      // The first event starts the child's thread.
+      // The first event in the child is not written. It starts the child's helper thread, which
+      // connects to the collector.
       if (WriteOne(s.set, "First") != eh::WriteResult::kDisabled) _exit(kWrong);
       if (s.provider.counters().failed != 0) _exit(kWrong);
       if (!WaitForEnabled(s.set)) _exit(kWrong);
@@ -448,7 +450,7 @@ TEST_F(RingProcessTest, EventsContinueAfterTheProgramClosesAllDescriptors) {
     for (int i = 0; i < 200; ++i) {
       if (open("/dev/null", O_RDWR) < 0) break;
     }
-    // Waits until the service has sent a new region to the collector.
+    // Waits until the library has sent a new region, and the collector has enabled the set again.
     while (shared_[0] == 0) usleep(1000);
     return WriteOne(s.set) == eh::WriteResult::kWritten ? kDone : kWrong;
   });
@@ -473,7 +475,7 @@ TEST_F(RingProcessTest, ADaemonIsRecorded) {
     if (daemon(0, 0) != 0) return kWrong;
     close_range(3, ~0U, 0);
     shared_[0] = 1;
-    // The first event starts the daemon's thread.
+    // The first event after the fork is not written. It starts the daemon's helper thread.
     if (WriteOne(s.set) != eh::WriteResult::kDisabled || !WaitForEnabled(s.set)) return kWrong;
     shared_[1] = WriteOne(s.set) == eh::WriteResult::kWritten ? 1 : 2;
     return kDone;
@@ -812,7 +814,7 @@ TEST_F(RingProcessTest, CanBeSwitchedOff) {
   EXPECT_EQ(service.Wait(), kDone);
 }
 
-// Makes a system call fail with EPERM.
+// Makes a system call of this process fail with EPERM. Returns whether that succeeded.
 bool Deny(long call) {
   const sock_filter filter[] = {
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
@@ -907,7 +909,7 @@ TEST_F(RingProcessTest, AnInlineConnectionRejectsPatchesOfOtherPlaces) {
     return kDone;
   });
   // Wrong Patches: of a part of the service page, of an incomplete chunk, of a part of the
-  // collector page, a Patch that is cut, and a Patch with a size beyond the message.
+  // collector page, of a part of a writer's counts, and with a size beyond the message.
   const ring::Patch patches[] = {{ring::kServiceOffset, 8},
                                  {ring::kControlsOffset, 4},
                                  {ring::kCollectorOffset, 8},
@@ -982,12 +984,12 @@ TEST_F(RingProcessTest, AnInlineServiceThatGivesUpStatesItsCounts) {
   ServiceProcess service(path_, [&] {
     const auto* const s = new Service;
     if (!WaitForEnabled(s->set)) return kWrong;
-    // Writes nothing while EnableAll() still reads.
+    // Waits for the end of EnableAll(), which reads from the socket, and so would make room in it.
     while (shared_[3] == 0) usleep(1000);
-    // Keeps the socket full from now on.
+    // Fills the chunks and the socket, which the collector no longer reads.
     while (WriteOne(s->set) == eh::WriteResult::kWritten) {
     }
-    // The collector does not know the writers of these threads yet.
+    // Further threads lose their events. The collector does not know the writers of these threads.
     for (std::uint64_t i = 0; i < kLateThreads; ++i) {
       std::thread([s] { WriteOne(s->set); }).join();
     }
@@ -1018,7 +1020,8 @@ eh::WriteResult WriteText(const eh::EventSet& set, std::size_t length) {
   return event.Write(set);
 }
 
-// A message with all that fits into ring::kMaxPayload would be too long for the queue.
+// The service must send shorter messages: one of ring::kMaxPayload bytes does not fit into the
+// socket's queue.
 TEST_F(RingProcessTest, AnInlineServiceSendsAllEventsThroughASmallQueue) {
   setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
   const RingCollector collector(path_);
@@ -1047,9 +1050,9 @@ TEST_F(RingProcessTest, AnInlineServiceSendsAllEventsThroughASmallQueue) {
   for (const auto& [writer, lost] : client->lost) EXPECT_EQ(lost, 0u);
 }
 
-// The collector takes nothing until the service has failed to send its counts, because it cannot
-// make the queue larger. The service must then not send End, even if there is room for it again:
-// the collector would believe that it has all events.
+// The collector reads nothing until the service has failed to send its counts: the queue is full,
+// and the service cannot make it larger. The service must then not send End, even if the queue has
+// room again, because End states that the counts which the collector has are final.
 TEST_F(RingProcessTest, AnInlineServiceThatCannotSendItsCountsSendsNoEnd) {
   setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
   const RingCollector collector(path_);
@@ -1059,7 +1062,7 @@ TEST_F(RingProcessTest, AnInlineServiceThatCannotSendItsCountsSendsNoEnd) {
     has_small_queues = true;
     const auto* const s = new Service;
     if (!WaitForEnabled(s->set)) return kWrong;
-    // Writes nothing while EnableAll() still reads.
+    // Waits for the end of EnableAll(), which reads from the socket, and so would make room in it.
     while (shared_[3] == 0) usleep(1000);
     while (WriteText(s->set, 4000) == eh::WriteResult::kWritten) {
     }
@@ -1244,13 +1247,13 @@ TEST_F(RingProcessTest, AnInlineServiceReadsTheLastMessagesOfACollectorThatHasEn
   EXPECT_EQ(service.Wait(), kDone);
 }
 
-// Sanitizers need more addresses than this test leaves.
+// Sanitizers need more address space than this test leaves.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_F(RingProcessTest, LimitsOfMemoryMakeTheRegionSmaller) {
   const RingCollector collector(path_);
   ServiceProcess service(path_, [&] {
     const Service s;
-    // Leaves 8 MiB of addresses, half of what a region takes by default.
+    // Leaves 8 MiB of address space, half of what a region takes by default.
     std::ifstream sizes("/proc/self/statm");
     rlim_t pages = 0;
     sizes >> pages;
@@ -1405,7 +1408,7 @@ bool WritePluginEvents(void* plugin, std::uint32_t thread, std::uint64_t events)
 }
 
 // Records end at all places of a chunk. The library assembles events in the chunk, except the
-// largest ones. Two threads write, so that a byte after the end of a chunk damages an event of the
+// largest ones. Two threads write, so that a write past the end of a chunk damages an event of the
 // other thread.
 TEST_F(RingProcessTest, StaticEventsOfAllSizesArriveUnchanged) {
   constexpr std::uint64_t kEvents = 20'000;
