@@ -10,8 +10,8 @@ namespace nettrace::internal {
 // A block begins with 24 bits for the size of its content and 8 bits for its kind.
 inline constexpr std::size_t kBlockHeaderSize = 4;
 
-// The content of an event block begins with a header: size of the header, flags, first and last
-// timestamp.
+// The content of an event block begins with a header: size of the header, flags, minimum and
+// maximum timestamp of the rows.
 inline constexpr std::uint16_t kEventBlockHeaderSize = 2 + 2 + 8 + 8;
 // Flag in the header of an event block: its rows are compressed.
 inline constexpr std::uint16_t kCompressedRows = 1;

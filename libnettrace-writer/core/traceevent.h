@@ -79,8 +79,8 @@ inline constexpr int kMinYear = 1601;
 // The next three functions check `array` and the kind of its elements, but not the types within the
 // elements.
 
-// Returns whether TraceEvent misreads `array` because its elements are arrays. It reads arrays of
-// text correctly, unless `array` is a RelLoc or DataLoc.
+// Returns whether TraceEvent misreads `array` because its elements are arrays. The result is
+// false if the elements are text, unless `array` is a RelLoc or DataLoc.
 inline bool IsMisreadArrayOfArrays(const Type& array) {
   const Type& element = array.element.front();
   if (!IsArray(element)) return false;

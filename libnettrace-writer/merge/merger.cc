@@ -168,8 +168,8 @@ struct Merger::Impl {
 
   const MergerOptions options;
   std::vector<std::unique_ptr<Input>> inputs;
-  std::vector<std::size_t> with_event;  // inputs that have a current event, in ascending order
-  std::vector<std::size_t> later;       // inputs to open later; the last element is the next input
+  std::vector<std::size_t> with_event;  // indices of the inputs with a current event, ascending
+  std::vector<std::size_t> later;       // indices of the inputs to open later, the next one last
   std::unique_ptr<Writer> writer;
   std::unique_ptr<MetadataCopies> metadata;
   bool sink_failed = false;
@@ -240,7 +240,7 @@ void Merger::Impl::FindThreadKeys() const {
   for (const auto& input : inputs) input->thread_keys.clear();
 }
 
-// Opens an input that is not open.
+// Opens the input, unless it is open.
 absl::Status Merger::Impl::Open(Input* input) const {
   if (input->reader != nullptr) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<Reader>> reader = input->open();

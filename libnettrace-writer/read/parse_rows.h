@@ -15,7 +15,7 @@ namespace nettrace::internal {
 // The error for types that are nested deeper than kMaxTypeDepth. A row with such types is valid,
 // but this library does not read it.
 inline constexpr char kTypesTooDeep[] =
-    "types are nested deeper than 32, the limit of this reader; the file is not damaged";
+    "types are nested deeper than 32 levels, the limit of this reader; the file is not damaged";
 static_assert(kMaxTypeDepth == 32);
 
 const char* ParseTraceBlock(ByteReader block, TraceInfo* info);

@@ -12,12 +12,15 @@ namespace {
 
 using internal::ByteReader;
 
-constexpr char kEnds[] = "it ends within a field";
-constexpr char kTooManyValues[] = "it has more than 1048576 values, the limit of this reader";
+constexpr char kEnds[] = "the payload ends within a field";
+constexpr char kTooManyValues[] =
+    "the payload has more than 1048576 values, the limit of this reader";
 constexpr char kTooManyEmptyValues[] =
-    "it has more values without bytes than its size in bytes plus 64, the limit of this reader";
+    "the payload has more values without bytes than its size in bytes plus 64, the limit of this "
+    "reader";
 constexpr char kTooMuchLocated[] =
-    "its locations refer to more bytes than 4 times its size plus 4096, the limit of this reader";
+    "the payload's locations refer to more bytes than 4 times its size plus 4096, the limit of "
+    "this reader";
 static_assert(kMaxPayloadValues == 1'048'576 && kMaxEmptyValues == 64 && kMaxReadsOfByte == 4 &&
               kMaxSharedBytes == 4096);
 

@@ -174,7 +174,7 @@ struct Reader::Impl {
   RemovedThread removed;
   absl::Status status;
   std::optional<Damage> damage;
-  // State for skip_damage.
+  // State for ReaderOptions::skip_damage.
   std::vector<SkippedPart> skipped;
   std::vector<std::uint64_t> estimates;  // estimated events in each skipped part; 0: no estimate
   // True while CountLost() adds lost events to the latest skipped part. Becomes true when a part of

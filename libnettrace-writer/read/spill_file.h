@@ -42,7 +42,7 @@ class SpillFile {
   const std::string directory_;
   int fd_ = -1;
   std::uint64_t size_ = 0;
-  std::uint64_t written_ = 0;  // bytes in the file, including those not flushed
+  std::uint64_t written_ = 0;  // bytes in the file, including those written since the last Flush()
   std::vector<std::byte> buffer_;
 };
 

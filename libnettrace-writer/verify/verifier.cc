@@ -153,7 +153,7 @@ class Verifier {
   bool full_ = false;
   std::size_t table_bytes_ = 0;     // estimated bytes of all tables, without event_ids_
   std::size_t interval_bytes_ = 0;  // the part of table_bytes_ that any sequence point frees
-  std::size_t metadata_bytes_ = 0;  // the part that only a flush of metadata frees
+  std::size_t metadata_bytes_ = 0;  // the part of table_bytes_ that only a flush of metadata frees
   std::size_t pointer_size_ = 8;
 
   absl::flat_hash_map<MetadataId, std::unique_ptr<EventMetadata>> metadata_;
@@ -375,8 +375,8 @@ void Verifier::CheckEventId(MetadataId id, const EventMetadata& row, std::uint64
   }
   if (traceevent::IsMisreadKnownEvent(row)) {
     Report(RuleId::kKnownEvents, offset,
-           absl::StrCat("TraceLog takes metadata ", ToNumber(id), " (", row.provider, "/", row.name,
-                        ", EventId ", row.event_id,
+           absl::StrCat("TraceEvent takes metadata ", ToNumber(id), " (", row.provider, "/",
+                        row.name, ", EventId ", row.event_id,
                         ") for an event that it knows, but the provider, name or fields differ; "
                         "use another provider"));
   }
@@ -467,7 +467,7 @@ void Verifier::CheckRemoveThreadBlock() {
     }
     if (internal::IsStepBack(thread->second.last_sequence, entry.sequence)) {
       Report(RuleId::kSequencePointNumber, offset,
-             absl::StrCat("thread ", ToNumber(entry.thread), " is removed with number ",
+             absl::StrCat("thread ", ToNumber(entry.thread), " is removed with sequence number ",
                           entry.sequence, ", below that of its last event, ",
                           thread->second.last_sequence));
     }
@@ -708,10 +708,10 @@ void Verifier::CheckSequencePoint() {
       Report(RuleId::kSequencePointThread, offset,
              absl::StrCat("thread ", ToNumber(entry.thread), " is listed but not defined"));
     } else if (internal::IsStepBack(thread->second.last_sequence, entry.sequence)) {
-      Report(
-          RuleId::kSequencePointNumber, offset,
-          absl::StrCat("thread ", ToNumber(entry.thread), " is listed with number ", entry.sequence,
-                       ", below that of its last event, ", thread->second.last_sequence));
+      Report(RuleId::kSequencePointNumber, offset,
+             absl::StrCat("thread ", ToNumber(entry.thread), " is listed with sequence number ",
+                          entry.sequence, ", below that of its last event, ",
+                          thread->second.last_sequence));
     } else {
       thread->second.last_sequence = entry.sequence;
     }

@@ -75,7 +75,7 @@ class ThreadTable {
   }
   Thread* FindInMap(ThreadIndex index);
 
-  ThreadIndex first_index_;  // first index after the last Clear
+  ThreadIndex first_index_;  // index of the first thread after the last Clear
   ThreadIndex next_index_;
   bool any_removed_ = false;  // true if a thread was removed after the last Clear
   Thread none_;

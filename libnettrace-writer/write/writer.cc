@@ -65,7 +65,8 @@ absl::Status CheckOptions(const WriterOptions& options) {
   return absl::OkStatus();
 }
 
-// Returns the error for a full table. `limits` gives the options that limit it, with their values.
+// Returns the error for a table, or an interval, that has no room for more of `what`. `limits` is a
+// text with the limits and their values.
 absl::Status CacheFull(const char* what, std::string_view limits, const char* remedy) {
   return absl::ResourceExhaustedError(absl::StrCat("no room for more ", what, " (",
                                                    absl::string_view(limits.data(), limits.size()),
@@ -141,12 +142,13 @@ struct Writer::Impl {
   std::uint64_t removed_threads = 0;
 
   std::uint64_t interval_start = 0;        // earliest time that an event may have
-  std::uint64_t interval_last = 0;         // time of the latest event in written blocks
-  std::uint64_t interval_bytes = 0;        // row bytes in written event blocks
+  std::uint64_t interval_last = 0;         // latest time in the interval's written event blocks
+  std::uint64_t interval_bytes = 0;        // bytes of rows in the interval's written event blocks
   std::uint64_t interval_events_left = 0;  // events that still fit before a sequence point
-  std::uint64_t events_end = 0;  // number of accepted events at which interval_events_left is 0
-  bool finished = false;         // EndOfStream was written
-  bool synced = false;           // the sink's Finish() succeeded
+  // Total number of accepted events when interval_events_left reaches 0.
+  std::uint64_t events_end = 0;
+  bool finished = false;  // EndOfStream was written
+  bool synced = false;    // the sink's Finish() succeeded
   mutable Stats stats;
 };
 

@@ -96,7 +96,8 @@ bool PromptFiles::IsPrompt(int fd, std::uint32_t pid) {
 
 absl::StatusOr<UniqueFd> PromptFiles::Open(const std::string& path, LastLink last) {
   const absl::Status refused = absl::FailedPreconditionError(
-      "its path leads to a file system that is not known or may wait for a user's process (FUSE)");
+      "it was not opened, because its path leads to a file system that is unknown or may wait for "
+      "a user's process (FUSE)");
   std::vector<std::string> parts;  // the next part is the last element
   PushParts(path, &parts);
   UniqueFd at = OpenRoot();

@@ -33,14 +33,14 @@ class PromptFiles {
   // file in the path is on a file system for which IsPrompt is false. Other errors are those of
   // open(2).
   // If the last part of the path is a symbolic link, `last` determines whether the link itself is
-  // opened. Follows at most 40 links, and at most 1,024 parts of paths. Errors do not contain the
-  // path.
+  // opened. Also fails if the path leads through more than 40 links, or has more than 1,024 parts,
+  // including those of its links. Errors do not contain the path.
   absl::StatusOr<UniqueFd> Open(const std::string& path, LastLink last = LastLink::kFollow);
 
  private:
   void LoadMounts();
 
-  const UniqueFd changes_;     // reports changes of mounts_
+  const UniqueFd changes_;     // /proc/self/mountinfo; poll(2) reports when the mounts change
   std::vector<Mount> mounts_;  // mounts of this process
   // Id of the mount of this process's root. After chroot(2), it may not be in mounts_.
   std::optional<std::uint64_t> root_;

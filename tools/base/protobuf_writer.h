@@ -58,7 +58,7 @@ class ProtobufWriter {
   // called for fields within this field before it is called for this field.
   std::size_t Begin(std::uint32_t field) {
     Tag(field, kLength);
-    *out_ += '\0';  // the length, if it has 7 bits
+    *out_ += '\0';  // room for a length of up to 127; End makes more room if necessary
     return out_->size();
   }
   // Writes the length of the field that Begin began. Moves the bytes of the field if there are more

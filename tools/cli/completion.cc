@@ -55,7 +55,7 @@ constexpr char kSessions[] =
     "'s/^{\"name\":\"\\([A-Za-z0-9_.-]*\\)\".*/\\1/p'";
 
 // Returns the values that a shell suggests for an option or argument of the command `path`; empty
-// if it suggests none.
+// if no values are known.
 Values ValuesOf(const CLI::Option& option, const std::string& path) {
   const auto is_named = [&option](const char* name) {
     return option.check_name(name) || option.get_name(/*positional=*/true) == name;
@@ -138,10 +138,10 @@ std::string Texts(const std::vector<Word>& words, bool only_with_value = false) 
   return absl::StrJoin(texts, " ");
 }
 
-// Returns the branches of a case statement for bash and zsh, one for each option that has values. A
-// branch matches the path of a command, followed by the option as the word before the current word.
-// It sets the shell variable `suggested` to the option's values, in the form that `assigned`
-// returns.
+// Returns the branches of a case statement for bash and zsh, one for each option whose values are
+// known. A branch matches the path of a command, followed by the option as the word before the
+// current word. It sets the shell variable `suggested` to the option's values, in the form that
+// `assigned` returns.
 std::string ValueCases(const std::vector<Command>& all, std::string (*assigned)(const Values&)) {
   std::string text;
   for (const Command& command : all) {

@@ -11,7 +11,7 @@ namespace cli {
 
 // Wraps the texts of --help, so that line breaks in the source code do not matter. Lines that begin
 // with a space, such as examples, stay as they are. Must be set in the App before any subcommand is
-// added.
+// added, because a subcommand takes the formatter that its parent has at this time.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option(const CLI::Option* option, bool is_positional) const override {

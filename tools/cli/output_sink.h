@@ -18,7 +18,7 @@ inline constexpr char kStandardOutput[] = "-";
 
 // Fails with PermissionDenied if another user may have put `path` there to receive what this
 // process writes. This is the case if `path` is a symbolic link, or a pipe in a folder that all
-// users may write to, and its owner is neither root nor the process's user.
+// users may write to, and the link or pipe belongs neither to root nor to the process's user.
 absl::Status CheckNotPlanted(const std::string& path);
 
 // Opens `path`, or standard output for "-". CatchSignals must have been called.

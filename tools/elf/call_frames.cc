@@ -355,7 +355,8 @@ CallFrames CallFrames::Parse(std::vector<std::byte> table, std::uint64_t address
   frames.table_ = std::move(table);
   frames.address_ = address;
   if (frames.table_.size() > kMaxBytes) return frames;
-  absl::flat_hash_map<std::size_t, std::optional<std::uint32_t>> commons;  // index by offset
+  // Index in commons_ of each CIE, by the offset of the CIE in the table; nullopt if malformed.
+  absl::flat_hash_map<std::size_t, std::optional<std::uint32_t>> commons;
   for (std::size_t at = 0; at < frames.table_.size();) {
     Cursor entry(frames.table_, at, frames.table_.size());
     const std::uint64_t size = entry.Read<std::uint32_t>();

@@ -59,7 +59,8 @@ class CallFrames {
   static constexpr std::size_t kMaxStates = 16;
 
   // Parses `table`, the bytes of .eh_frame, whose first byte has the virtual address `address`.
-  // Stops at the first malformed entry; the entries before it can be used.
+  // Stops at the entry of size 0 that ends the table, or at an entry that exceeds the table. The
+  // entries before it can be used. Leaves out other malformed entries.
   static CallFrames Parse(std::vector<std::byte> table, std::uint64_t address);
 
   // Returns the rules at a virtual address, as in the file's symbols. `*budget` is the number of

@@ -279,9 +279,9 @@ CallFrames ElfFile::ReadCallFrames() const {
           address - segment.address >= segment.size) {
         continue;
       }
-      // .eh_frame_hdr does not state the size of .eh_frame. Therefore this reads up to the end of
-      // the section, or of the segment if no section begins there. CallFrames::Parse stops at the
-      // entry of size 0 that ends the table.
+      // .eh_frame_hdr does not state the size of .eh_frame. The table is therefore read up to the
+      // end of the section, or of the segment if no section begins there. CallFrames::Parse stops
+      // at the entry of size 0 that ends the table.
       const std::uint64_t skipped = address - segment.address;
       std::uint64_t size = segment.size - skipped;
       for (const Section& section : sections_) {

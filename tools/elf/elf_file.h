@@ -42,7 +42,7 @@ struct Functions {
 
   std::vector<Function> functions;        // each occurs once, or once per file after Combine
   std::vector<std::uint32_t> of_address;  // for each address, the index in `functions`, or kNone
-  // Whether a limit ended the search early, so that functions may be missing.
+  // Whether a limit was reached, so that functions may be missing.
   bool is_limited = false;
 };
 // Merges the results of FindFunctions for two files, which must be for the same `addresses`. If

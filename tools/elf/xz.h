@@ -9,7 +9,7 @@
 
 namespace elf {
 
-// Maximum bytes that are decompressed, and of the memory of the decompressor.
+// Maximum bytes of the decompressed data, and of the memory of the decompressor.
 inline constexpr std::size_t kMaxDecompressed = std::size_t{64} << 20;
 inline constexpr std::size_t kMaxXzMemory = std::size_t{128} << 20;
 

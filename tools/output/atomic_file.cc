@@ -194,7 +194,7 @@ absl::Status AtomicFile::Keep() {
     temporary_ = std::move(name);
   }
   if (renameat(folder_.get(), temporary_.c_str(), folder_.get(), name_.c_str()) != 0) {
-    return base::ErrnoStatus(errno, "the complete file cannot get its name", kGone);
+    return base::ErrnoStatus(errno, "the complete file cannot be renamed to its final path", kGone);
   }
   temporary_.clear();
   return absl::OkStatus();

@@ -107,7 +107,7 @@ class FileSetSink : public nettrace::Sink {
   const std::vector<std::byte> end_;  // block that ends a stream
   const std::uint64_t rotate_bytes_;
   std::vector<std::byte> prologue_;
-  bool in_sections_ = false;     // true after the prologue
+  bool in_sections_ = false;     // true once the first section has begun
   bool discarding_ = false;      // true if data is discarded until the next section
   std::size_t end_written_ = 0;  // bytes of end_ that are in the current file
 };

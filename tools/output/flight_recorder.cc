@@ -61,7 +61,10 @@ absl::StatusOr<std::shared_ptr<FlightRecorder>> FlightRecorder::Create(
   ASSIGN_OR_RETURN(std::unique_ptr<FileSet> files,
                    FileSet::Create(options.files, options.session, options.compressed.has_value()));
   std::vector<std::byte> end = StreamEnd(options.compressed);
-  if (end.empty()) return absl::ResourceExhaustedError("not enough memory for compression");
+  if (end.empty()) {
+    return absl::ResourceExhaustedError(
+        "not enough memory to compress the output; raise the limit of memory");
+  }
   return std::shared_ptr<FlightRecorder>(
       new FlightRecorder(options, std::move(files), std::move(end)));
 }

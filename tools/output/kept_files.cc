@@ -78,9 +78,9 @@ absl::Status KeptFiles::MakeRoom(const PartialFile& file, std::size_t more) {
   }
   while (bound != 0 && bytes_ + size > bound) {
     if (files_.empty()) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "incomplete files of the session in ", settings_->directory,
-          " use up keep_bytes, which is ", bound, "; raise keep_bytes, or move these files away"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat("incomplete files of the session in ", settings_->directory, " use up the ",
+                       bound, " bytes of keep_bytes; raise keep_bytes, or move these files away"));
     }
     RETURN_IF_ERROR(DeleteOldest());
   }

@@ -82,7 +82,7 @@ struct OutputQueue::State {
   // first_buffer].
   std::deque<std::unique_ptr<std::byte[]>> buffers;
   std::uint64_t first_buffer = 0;
-  std::vector<std::unique_ptr<std::byte[]>> spare;  // unused buffers
+  std::vector<std::unique_ptr<std::byte[]>> spare;  // empty buffers for reuse
   struct MarkAt {
     Mark mark;
     std::uint64_t at;  // number of bytes of the stream before the mark

@@ -27,9 +27,10 @@ namespace output {
 // inner sink is the sink that the queue passes its bytes to.
 enum class WhenFull : std::uint8_t {
   // Append waits until the thread has made room. If the inner sink fails, the queue keeps the bytes
-  // that were not taken, and a later call than the one that passed them may return the error. Each
-  // later call first makes the thread retry. If the retry fails, the call returns the error and
-  // takes nothing. Sync and Finish wait until the inner sink has everything or fails.
+  // that the inner sink did not take. The call that appended these bytes may already have returned
+  // OK; a later call then returns the error. Each later call first makes the thread retry. If the
+  // retry fails, the call returns the error and takes nothing. Sync and Finish wait until the inner
+  // sink has everything or fails.
   kWait,
   // No call waits, and Append takes everything unless the queue is closed. IsFull() is true from
   // when the queue reaches its limit until it is half empty, and the writer should pause during

@@ -57,7 +57,7 @@ class PartialFile {
   // Sets the mode, regardless of the umask. Has no effect if the file system has no modes.
   void SetMode(mode_t mode);
   // Sets the age of this file to that of `other`, which this file replaces, so that rotate_every
-  // still applies at the same time.
+  // still counts from the time at which `other` was begun.
   void TakeAgeOf(const PartialFile& other) { begun_ = other.begun_; }
   // Removes the file from `directory`, unless another file has its name there, and closes it.
   void RemoveFrom(int directory);

@@ -18,7 +18,7 @@
 
 namespace output {
 
-// Makes the sinks that share it stop waiting for their readers. Thread-safe.
+// Makes all sinks that were created with this object stop waiting for their readers. Thread-safe.
 class Canceller {
  public:
   // Fails if the process has no free descriptor.
@@ -108,7 +108,7 @@ class PipeSink : public nettrace::Sink {
   const std::shared_ptr<Canceller> canceller_;
   const std::shared_ptr<PipeState> state_ = std::make_shared<PipeState>();
   std::vector<std::byte> prologue_;
-  bool in_sections_ = false;    // true after the prologue
+  bool in_sections_ = false;    // true once the first section has begun
   bool section_begun_ = false;  // true if a reader was given a part of the section
   bool skipping_ = false;       // true if the rest of the section is discarded
   std::unique_ptr<StreamSink> stream_;

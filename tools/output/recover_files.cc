@@ -348,7 +348,7 @@ std::string RecoveryText(const RecoveredFile& file) {
       break;
   }
   return absl::StrCat(file.partial, ": cannot be repaired now", why,
-                      "; the next start tries again");
+                      "; the next start of the session tries again");
 }
 
 }  // namespace output

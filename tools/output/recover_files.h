@@ -39,11 +39,11 @@ struct RecoveredFile {
 // template is invalid or the directory cannot be created or read. An error of one file is in its
 // RecoveredFile. A directory that does not exist is created.
 //
-// `rings`, unless null, receives the positions of services with rings in user space at the end of
-// the files (tools/trace/ring_positions.h), and whether the recording was interrupted. Each
-// repaired file also contains them. If no incomplete file has positions, they are read from the
-// newest complete file that can be opened. If there is no such file, or if a process still writes
-// or repairs a file, the recording does not count as interrupted.
+// `rings`, unless null, receives the positions that services with rings in user space had at the
+// end of the files (tools/trace/ring_positions.h), and whether the recording was interrupted. Each
+// repaired file also contains the positions at its end. If no incomplete file has positions, they
+// are read from the newest complete file that can be opened; without such a file, there are none.
+// If a process still writes or repairs a file, the recording does not count as interrupted.
 absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
                                                         std::string_view session,
                                                         trace::RecordedRings* rings = nullptr);

@@ -24,7 +24,10 @@ void ZstdSink::FreeContext::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCC
 absl::StatusOr<std::unique_ptr<ZstdSink>> ZstdSink::Create(
     std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options) {
   std::unique_ptr<ZSTD_CCtx_s, FreeContext> context(ZSTD_createCCtx());
-  if (context == nullptr) return absl::ResourceExhaustedError("not enough memory for compression");
+  if (context == nullptr) {
+    return absl::ResourceExhaustedError(
+        "not enough memory to compress the output; raise the limit of memory");
+  }
   SetParameters(context.get(), options.level);
   return std::unique_ptr<ZstdSink>(
       new ZstdSink(std::move(destination), options, std::move(context)));

@@ -15,9 +15,9 @@
 //   6   EventsDropped      Cpu, Count, From, Until, Reason: Count events of the CPU between the two
 //                          times were received and not written, for Reason
 //   7   SectionBegan       Cpu, Section, Events, Lost: the numbers of events and of lost events of
-//                          the CPU in all sections before Section. There is none for section 0,
-//                          the first one, and for a CPU without events and losses. All threads
-//                          with rings in user space have one together
+//                          the CPU in all sections before Section. There is no such event for
+//                          section 0, the first one, and for a CPU without events and losses.
+//                          All threads with rings in user space share one event
 //   8   TracepointMet      Tracepoint, NotRecordedUntil: a pattern matched the tracepoint for the
 //                          first time; its events before NotRecordedUntil may not have been
 //                          recorded
@@ -106,8 +106,8 @@ absl::StatusOr<std::vector<std::byte>> AccountPayload(const AccountEvent& event)
 // processor. Events of other programs that use the name of the provider usually have a processor.
 bool IsAccount(const nettrace::Event& event);
 // Returns the values of an account event. Returns nullopt if the event is not an account event, if
-// its name is unknown, or if its first fields are not those of the kind or cannot be read. Fields
-// after them are ignored. Files are untrusted.
+// its name is unknown, if its first fields are not those of the kind, or if a field cannot be read.
+// Values of fields after those of the kind are ignored. Files are untrusted.
 std::optional<AccountEvent> ParseAccount(const nettrace::Event& event);
 
 }  // namespace trace

@@ -47,8 +47,8 @@ void CodeMap::OnEvent(const nettrace::Event& event) {
   if (host == Hosts::kOthers) return;
   const ProcessKey key(host, *event.thread->process_id);
   // dotnet-trace collect-linux writes the mappings of a process before its ProcessCreate event, so
-  // this event must not remove them. Its files are recognized by their metadata rows, whose fields
-  // differ from those of the payloads.
+  // this event must not remove them. The files of dotnet-trace are recognized by their metadata
+  // rows, whose fields differ from those of the payloads.
   const bool are_mappings_first =
       &nettrace::internal::traceevent::FieldsOfPayload(metadata) != &metadata.fields;
   if (metadata.name == "ProcessExit" || (metadata.name == "ProcessCreate" && !are_mappings_first)) {

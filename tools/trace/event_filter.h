@@ -37,9 +37,10 @@ struct EventFilter {
   // Events of the recording's account (tools/trace/account.h).
   Added account = Added::kFiltered;
   // If true, the events that give .NET code and processes their names pass regardless of the other
-  // criteria. Exceptions are events of processes that `pids` excludes, and code that is first
-  // reported at `to` or later. The runtime reports a method when it compiles it, and all methods
-  // when the recording ends, so most of these events are not between `from` and `to`.
+  // criteria. Exceptions are events of processes that `pids` excludes, and events that report
+  // the load or compilation of code at `to` or later. The runtime reports a method when the method
+  // is compiled, and all methods when the recording ends. Most of these events are therefore not
+  // between `from` and `to`.
   bool keeps_code = false;
 
   bool Passes(const nettrace::Reader& reader, const nettrace::Event& event) const;

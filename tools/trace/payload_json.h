@@ -28,16 +28,16 @@ enum class PayloadStyle {
   kRawForPeople,  // like kRaw, but large numbers have no quotes
 };
 
-// The form in which the values of a field are shown.
+// The form in which the file stores the values of a field, and the form in which they are shown.
 struct FieldFormat {
   enum class Values : std::uint8_t {
-    kAsTyped,              // by the type in the metadata row
-    kNumbers,              // numbers, in the format of `note`
-    kBytes,                // an array of integers, which are the bytes of one value
-    kWrappedBytes,         // an array of Objects; the only member of each is as in kBytes
-    kNullOrText,           // text, which is null if it is empty
-    kNullOrNumber,         // an array of at most one number, in the format of `note`; null if empty
-    kWrappedNullOrNumber,  // an array of Objects; the only member of each is as in kNullOrNumber
+    kAsTyped,       // by the type in the metadata row
+    kNumbers,       // numbers, shown in the format of `note`
+    kBytes,         // stored as an array of integers, shown as one value with their bytes
+    kWrappedBytes,  // an array of Objects; for each, its only member is shown, as in kBytes
+    kNullOrText,    // text, shown as null if it is empty
+    kNullOrNumber,  // stored as an array of at most one number, shown like kNumbers or as null
+    kWrappedNullOrNumber,  // like kWrappedBytes, but each member is shown as in kNullOrNumber
   };
   Values values = Values::kAsTyped;
   FieldNote note;

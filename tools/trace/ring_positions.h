@@ -94,8 +94,8 @@ inline constexpr std::string_view kRingThreadKey = "NetTrace.Ring";
 // Returns the part of the value of kRingThreadKey that identifies the writer: "REGION/ORDINAL".
 std::string RingThreadSource(const RingWriterId& writer);
 // Returns the value of kRingThreadKey for the row of a thread. `source` is the result of
-// RingThreadSource. `units` is the number of the row's first unit. This unit is an event or a lost
-// event, and `number` is the number that its writer gave to it.
+// RingThreadSource. `units` is the number of the row's first unit, which is an event or a lost
+// event. `number` is the number that the writer has given to that event.
 std::string RingThreadValue(std::string_view source, std::uint64_t number, std::uint64_t units);
 
 nettrace::EventMetadata RingPositionsMetadata();
@@ -139,8 +139,8 @@ class RingPositionReader {
   bool has_record_ = false;
   bool has_ended_ = false;
   std::map<RingWriterId, Writer> writers_;
-  std::map<std::uint64_t, Row> rows_;  // by index; emptied when a sequence point flushes threads
-  RingRecord record_;                  // the events of a record that is not whole yet
+  std::map<std::uint64_t, Row> rows_;  // by index of the thread; emptied when threads are flushed
+  RingRecord record_;                  // positions read so far of a record that is not whole yet
 };
 
 }  // namespace trace

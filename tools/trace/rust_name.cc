@@ -407,7 +407,7 @@ class NameReader {
         if (identifier.bytes.empty() || identifier.is_punycode) failed_ = true;
         if (identifier.bytes.size() > max_size_) failed_ = true;
         if (failed_) return;
-        // The compiler writes '-' as '_'.
+        // The compiler writes a '-' in the name of an ABI as '_'.
         abi = identifier.bytes;
         std::replace(abi.begin(), abi.end(), '_', '-');
       }
@@ -588,7 +588,7 @@ class NameReader {
   std::string text_;
   bool is_printing_ = true;
   bool failed_ = false;
-  std::uint64_t lifetimes_ = 0;  // lifetimes that the binders around the current part have named
+  std::uint64_t lifetimes_ = 0;  // number of lifetimes that the enclosing binders have named
   int depth_ = 0;
   std::size_t steps_ = 0;  // bytes that Next() has read
 };

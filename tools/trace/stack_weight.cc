@@ -14,8 +14,8 @@ namespace {
 class NumberFinder : public nettrace::PayloadVisitor {
  public:
   explicit NumberFinder(std::string_view field) : wanted_(field) {}
-  // Returns the number; nullopt if the field has no number, or if it is negative or a float too
-  // large.
+  // Returns the number; nullopt if the field has no number, a negative number, or a float of 2^63
+  // or more.
   const std::optional<std::uint64_t>& number() const { return number_; }
 
   void OnName(std::string_view field) override { is_wanted_ = depth_ == 0 && field == wanted_; }

@@ -19,8 +19,8 @@ bool IsCpuSample(const nettrace::EventMetadata& metadata);
 bool IsOffCpu(const nettrace::EventMetadata& metadata);
 // Returns whether the event has the label kStackCutLabel: its stack may lack frames.
 bool IsStackCut(const nettrace::Event& event);
-// Returns the number in a top-level field of the event; nullopt if the field has no number, or if
-// it is negative or a float too large.
+// Returns the number in a top-level field of the event; nullopt if the field has no number, a
+// negative number, or a float of 2^63 or more.
 std::optional<std::uint64_t> NumberIn(const nettrace::Event& event, std::string_view field);
 // Returns the weight of the event. For an off-CPU event (IsOffCpu), it is the time without a CPU in
 // ns, or nullopt if the event does not state it. For any other event, it is 1.

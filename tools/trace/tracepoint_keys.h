@@ -88,7 +88,7 @@ struct TracepointNote {
 // Limits of a note. They bound its memory and the time to evaluate it for an event.
 inline constexpr std::size_t kMaxNotePieces =
     1024;                                 // maximum number of pieces; each N=TEXT counts as one
-inline constexpr int kMaxNoteDepth = 32;  // maximum depth of pieces in pieces
+inline constexpr int kMaxNoteDepth = 32;  // maximum depth of nested pieces
 
 // Returns whether `name` is a C identifier. A TracepointNote can refer only to fields with such
 // names.

@@ -77,8 +77,8 @@ class ZstdSource : public nettrace::Source {
  private:
   static constexpr std::size_t kLeastWanted = 5;  // minimum bytes of a frame header
 
-  // Passes zstd no more than it asks for, because a call that fails discards what it has
-  // decompressed before the error.
+  // Passes zstd no more bytes than zstd asks for. A call that fails discards all of its output, so
+  // with more bytes, data before the error would be lost.
   void Decompress(ZSTD_outBuffer* output) {
     ZSTD_inBuffer part = {input_.src, std::min(input_.size, input_.pos + wanted_), input_.pos};
     const std::size_t expected = ZSTD_decompressStream(context_.get(), output, &part);
@@ -141,7 +141,8 @@ absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenCompressed(
   Context context(ZSTD_createDCtx());
   if (context == nullptr || ZSTD_isError(ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax,
                                                                 kMaxWindowLog)) != 0) {
-    return absl::ResourceExhaustedError("not enough memory for decompression");
+    return absl::ResourceExhaustedError(
+        "not enough memory to decompress the input; raise the limit of memory");
   }
   return std::make_unique<ZstdSource>(std::move(whole), std::move(context));
 }

@@ -21,7 +21,7 @@ inline constexpr bool kTakenForNone =
 static_assert(kTakenForNone<MetadataId, ThreadIndex, StackId, LabelListId>);
 static_assert(kTakenForNone<ThreadIndex, StackId, LabelListId>);
 static_assert(kTakenForNone<StackId, LabelListId>);
-static_assert(kTakenFor<StackId, StackId>);  // The check can be true.
+static_assert(kTakenFor<StackId, StackId>);  // kTakenFor can be true.
 
 template <typename Id>
 inline constexpr bool kIsRemovable =

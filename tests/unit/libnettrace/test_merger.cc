@@ -41,7 +41,7 @@ Reader::Stats StatsAtEnd(std::span<const std::byte> stream) {
   return reader->stats();
 }
 
-// The merged streams, and the contents of the output.
+// Merges the inputs, and reads the output.
 class Merged {
  public:
   explicit Merged(const std::vector<std::span<const std::byte>>& inputs, MergerOptions options = {})
@@ -178,7 +178,7 @@ TEST(Merger, CopiesStreamsWithoutVerifyErrors) {
   EXPECT_EQ(copied, 20);
 }
 
-// No event follows these losses, so no event number shows them.
+// The output has no events, so no gap in the numbers of events shows these losses.
 TEST(Merger, LossesAtTheEndAreCountedThoughNoEventIsTaken) {
   const Merged merged(Start()
                           .Append(MetadataBlock({{}}))

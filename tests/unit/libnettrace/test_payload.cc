@@ -103,7 +103,7 @@ TEST(Payload, LocationsMayShareBytes) {
 
 TEST(Payload, MissingValueIsUnreadable) {
   EXPECT_EQ(Show({{"a", kInt8}, {"b", kInt16}, {"c", kInt8}}, "\1\2"s),
-            R"({"a":1,"b":"?"} it ends within a field)");
+            R"({"a":1,"b":"?"} the payload ends within a field)");
 }
 
 TEST(Payload, TextWithoutItsEndIsShown) {
@@ -112,7 +112,7 @@ TEST(Payload, TextWithoutItsEndIsShown) {
             R"({"a":1,"b":"\u0068\u0069"} a string is not terminated)");
   EXPECT_EQ(Show({{"b", text}}, ""), R"({"b":"?"} a string is not terminated)");
   EXPECT_EQ(Show({{"b", Type::Array(kText8)}}, "\5\0abc"s),
-            R"({"b":"abc"} it ends within a field)");
+            R"({"b":"abc"} the payload ends within a field)");
 }
 
 TEST(Payload, FieldsAfterAWrongLocationAreShown) {
@@ -121,7 +121,7 @@ TEST(Payload, FieldsAfterAWrongLocationAreShown) {
   EXPECT_EQ(Show(fields, "\2\0\x10\0\7\0x"s),
             R"({"a":"?","b":7} the location of a field is outside the payload)");
   EXPECT_EQ(Show({{"a", Type::DataLoc(kInt16)}, {"b", kInt8}}, "\4\0\3\0\1\0\2"s),
-            R"({"a":[1,"?"],"b":1} it ends within a field)");
+            R"({"a":[1,"?"],"b":1} the payload ends within a field)");
 }
 
 }  // namespace

@@ -522,8 +522,9 @@ TEST(ReaderDamage, DeepTypesAreALimitOfTheReader) {
   type.Append(Code(TypeCode::kInt32));
   const Bytes stream =
       Start().Append(MetadataBlock({{.fields = {FieldRow("deep", type)}}})).Append(End());
-  EXPECT_EQ(ReasonOf(stream),
-            "types are nested deeper than 32, the limit of this reader; the file is not damaged");
+  EXPECT_EQ(
+      ReasonOf(stream),
+      "types are nested deeper than 32 levels, the limit of this reader; the file is not damaged");
 }
 
 TEST(ReaderDamage, ReportsWhereItStoppedAndTheRemainingSize) {
@@ -622,7 +623,8 @@ class LateSource : public Source {
   bool is_late_ = false;
 };
 
-// Reads all of the stream. Returns the metadata, time, losses and payload of its events.
+// Reads all of the stream. Returns the name, time, losses, size of the stack and payload of each
+// event.
 std::string EventsOf(Reader* reader) {
   std::string text;
   do {

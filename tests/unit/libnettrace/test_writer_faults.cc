@@ -221,7 +221,8 @@ TEST(WriterFault, ASectionBeginsBetweenTwoBlocks) {
   ASSERT_TRUE(WriteNumber(writer.get(), 1).ok());
   ASSERT_TRUE(writer->Flush().ok());
   device.tear = device.failing = true;
-  UntilOk([&] { return writer->StartSection(2); });  // the sink has accepted its first bytes
+  // Returns OK once the sink has accepted the first bytes of the sequence point.
+  UntilOk([&] { return writer->StartSection(2); });
   EXPECT_EQ(device.sections.size(), 1u);
   AddRows(writer.get());
   EXPECT_FALSE(writer->Flush().ok());

@@ -339,7 +339,7 @@ TEST_F(WriterGolden, HeaderHasOnlyChangedValues) {
     ++row.timestamp;
     return writer().WriteEvent(row, Span(payload)).ok();
   };
-  ASSERT_TRUE(next("b"));  // Nothing.
+  ASSERT_TRUE(next("b"));  // Only the time changes.
   row.metadata_id = MetadataId{2};
   ASSERT_TRUE(next("c"));
   row.processor = 3;
@@ -350,7 +350,7 @@ TEST_F(WriterGolden, HeaderHasOnlyChangedValues) {
   ASSERT_TRUE(next("f"));
   row.label_list_id = *writer().InternLabels(labels);
   ASSERT_TRUE(next("g"));
-  ASSERT_TRUE(next(""));  // Payload size.
+  ASSERT_TRUE(next(""));  // The size of the payload changes.
   ASSERT_OK(writer().AddLost(ThreadIndex{1}, 300));
   ASSERT_TRUE(next(""));
   row.stack_id = kNoStack;

@@ -311,7 +311,7 @@ TEST(WriterLimits, RowsOfOneIdAgreeInNameFieldsAndOpcode) {
     other->keywords = 7;
     other->message_template = "m";
     other->key_values = {{"key", "value"}};
-    other->opcode = 0;  // For this name, 0 is the same as no opcode.
+    other->opcode = 0;  // 0 is the same as no opcode, unless the name ends in Start or Stop.
   }));
   const std::function<void(EventMetadata*)> clashes[] = {
       [](EventMetadata* other) { other->name = "O"; },
@@ -385,7 +385,8 @@ TEST(WriterLimits, IdsFromBeforeFlushesAreRememberedInBoundedMemory) {
   EXPECT_FALSE(adds(1, "B"));
   EXPECT_FALSE(adds(2, "B"));
   EXPECT_TRUE(adds(3, "A"));
-  // The writer can remember only two ids. It forgets those from before the previous flush.
+  // The writer can remember only two ids (max_metadata). This flush would exceed that number, so
+  // the writer forgets the ids from before the previous flush: 1 and 2.
   flush();
   EXPECT_TRUE(adds(1, "B"));
   EXPECT_FALSE(adds(3, "B"));
