@@ -225,7 +225,7 @@ class JournalTest(unittest.TestCase):
         self.assertIn("invalid unit 'a/b'; examples:", said)
         self.assertEqual(self.refused("--journal", "--journal-fields=lower")[0], 2)
         _, said = self.refused("--journal", "--journal-dir", self.folder / "none")
-        self.assertIn("not a directory; name one with files of a journal", said)
+        self.assertIn("not a directory; name a directory with the files of a journal", said)
         with self.journald():
             self.file = pathlib.Path("/tmp/never.nettrace")
             _, said = self.refused("--journal", user=NOBODY, group=NOBODY, extra_groups=[])

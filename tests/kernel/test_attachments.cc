@@ -38,7 +38,7 @@ class AttachmentsTest : public ::testing::Test {
     if (exists_) Remove();
   }
 
-  // Makes a tracepoint in a program that does not run. It is never enabled.
+  // Makes a uprobe tracepoint in /bin/true, which does not run. The tracepoint is never enabled.
   void Make() {
     Write(absl::StrCat("p:", name_.system, "/", name_.event, " ",
                        std::filesystem::canonical("/bin/true").native(), ":0x40\n"));
@@ -57,8 +57,8 @@ class AttachmentsTest : public ::testing::Test {
         << strerror(errno) << ": " << command;
   }
 
-  // Adds a session with this selector. The tracepoint is removed after it has been read, directly
-  // before it is attached.
+  // Adds a session with this selector. The tracepoint is removed after Attachments has found it in
+  // tracefs, directly before Attachments opens it.
   absl::Status AddAndRemove(const std::string& selector, std::vector<std::string>* left_out) {
     const absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
     if (!cpus.ok()) return cpus.status();

@@ -256,7 +256,8 @@ struct Continuity {
   std::uint64_t events = 0;
   std::uint64_t lost = 0;  // from gaps in the sequence numbers
 
-  // Adds a file, whose counts of earlier events must match the files before it.
+  // Adds the file of a section. Its SectionBegan events must state the number of events and losses
+  // of each CPU in the files before it.
   void Add(const std::string& file, std::size_t section) {
     const auto source = [&file] {
       return std::make_unique<nettrace::MemorySource>(std::as_bytes(std::span(file)));
@@ -604,7 +605,7 @@ TEST_F(CaptureTest, SessionWithAFailedFileDoesNotAffectOthers) {
   EXPECT_EQ(good.Verify(), "");
 }
 
-// A failed session needs no work until it is stopped.
+// A failed session needs no work until it is stopped, so Poll must wait until its timeout.
 TEST_F(CaptureTest, CaptureWhoseOnlySessionHasFailedSleeps) {
   Open({});
   tests::FileInMemory file;

@@ -6,7 +6,7 @@
 // At the start it prints {"pid", "worker"}: `worker` is a thread that lives until the end. Then two
 // threads create other threads, most of which end at once while some stay, until there is a line on
 // standard input. From then on the main thread, the worker, all threads that have stayed, three new
-// threads in each of ROUNDS and a child process make CALLS calls each. At the end it prints
+// threads in each of ROUNDS rounds, and a child process make CALLS calls each. At the end it prints
 // {"threads": {"TID": calls, ...}, "child", "childCalls"}.
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -50,8 +50,9 @@ class Load {
   std::map<int, long> calls_of_;
 };
 
-// Creates threads until `go` is set, and waits for them. Every 2 ms, for as long as a recorder may
-// need to begin, one of the threads stays. These threads make their calls after `go`.
+// Creates threads until `go` is set, and waits for them. Most threads end at once. Every 2 ms, one
+// thread stays, up to 150 in the 300 ms that a recorder may need to begin. The threads that stay
+// make their calls after `go`.
 void CreateThreads(const std::atomic<bool>& go, Load* load) {
   constexpr std::size_t kMaxStaying = 150;
   constexpr auto kPause = std::chrono::milliseconds(2);

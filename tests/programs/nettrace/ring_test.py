@@ -509,7 +509,7 @@ class RingTest(unittest.TestCase):
                 self.assertEqual(ran.returncode, 1, ran.stderr)
                 self.assertRegex(ran.stderr.splitlines()[-1],
                                  r"^nettrace record: selector 'sched:\*' needs the kernel's events: tracefs is not mounted; .*"
-                                 "; for the events of a service's provider of this name, use 'sched'$")
+                                 "; to record a service's provider of this name, use 'sched'$")
                 self.assertFalse(self.trace.exists())
 
     @unittest.skipIf(os.geteuid() != 0, "needs root to unmount tracefs")

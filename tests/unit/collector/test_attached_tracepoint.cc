@@ -134,7 +134,7 @@ TEST(AttachedTracepoint, StaysDisabled) {
   EXPECT_FALSE(tracepoint.is_disabled());
   tracepoint.Disable();
   EXPECT_TRUE(tracepoint.is_disabled());
-  // Enabling the event would fail.
+  // Enable() leaves the event disabled. Enabling the event would fail, because it is a pipe.
   EXPECT_TRUE(tracepoint.Enable(OneCpu()).ok());
   EXPECT_TRUE(tracepoint.is_disabled());
 }

@@ -118,7 +118,7 @@ TEST(CpuRing, MayHaveLostAfterALostRecord) {
   EXPECT_FALSE(cpu.TakeMayHaveLost());
   memory.PutLost(1);
   memory.PutSample(20);
-  EXPECT_FALSE(cpu.TakeMayHaveLost());  // not read yet
+  EXPECT_FALSE(cpu.TakeMayHaveLost());  // The LOST record is not read yet.
   DrainCpu(&cpu, PerfRing::kNoLimit);
   EXPECT_TRUE(cpu.TakeMayHaveLost());
   EXPECT_FALSE(cpu.TakeMayHaveLost());

@@ -43,7 +43,8 @@ class DeferredStacksTest : public testing::Test {
       for (CpuRing& cpu : cpus_) cpu.Peek(look);
     });
   }
-  // Returns the drained samples up to `limit`: their times and the frames of their stacks.
+  // Returns the drained samples up to `limit`: their times and the frames of their stacks, with k
+  // before those of the kernel and u before those of the process.
   std::string Drain(std::uint64_t limit) {
     std::string text;
     for (CpuRing& cpu : cpus_) {

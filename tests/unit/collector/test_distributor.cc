@@ -118,7 +118,7 @@ class DistributorTest : public ::testing::Test {
     return summary;
   }
 
-  // Returns the events of the file, without events about processes.
+  // Returns the events of provider P in the file.
   std::vector<DeliveredEvent> Read(const tests::FileInMemory& file) {
     EXPECT_EQ(file.Verify(), "");
     const auto reader = file.Read();
@@ -424,8 +424,8 @@ TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
   distributor_.CountLost(0, kFirstTracepoint, 4, {100, 110});
   distributor_.CountLost(0, kSecondTracepoint, 6, {100, 110});
   distributor_.SettleLosses();
-  // The count of the tracepoint has 3 more losses between 200 and 210, which no record in the ring
-  // reports.
+  // A count that is read between 200 and 210 has 3 more losses of the tracepoint, which no record
+  // in the ring reports.
   distributor_.CountLost(0, kFirstTracepoint, 3, {200, 210});
   distributor_.SettleLosses();
   const SessionSummary summary = Stop(session, 220);
@@ -472,7 +472,8 @@ TEST_F(DistributorTest, AccountHasTheCpuIfTheKernelCountsNoLosses) {
   EXPECT_EQ(summary.account.intervals().size(), 2u);
 }
 
-// This session has all tracepoints, then fewer, and then all again.
+// The session records only the first tracepoint. The capture has no other tracepoint, except while
+// the second one is added.
 TEST_F(DistributorTest, NoLossCountsTwiceWhenATracepointIsAddedOrRemoved) {
   tests::FileInMemory file;
   distributor_.RemoveTracepoint(kSecondTracepoint);
@@ -646,7 +647,7 @@ TEST_F(SectionTest, EachSectionIsAFileThatContinuesThePreviousOne) {
   processes.EndThread(2, 2, 3 * kMs + 5);
   processes.Created(4, 1, "", 4 * kMs + 5);  // Known before the section begins.
   processes.EndThread(3, 3, 4 * kMs + 6);
-  Drain(4 * kMs);  // Without an event.
+  Drain(4 * kMs);  // No event arrives, but the section begins.
   EXPECT_EQ(sections_->starts.size(), 3u);
   PutAndDrain({4 * kMs + 10}, 4 * kMs + 20);
   distributor_.CountLost(0, kFirstTracepoint, 2, {4 * kMs, 4 * kMs + 30});
@@ -710,7 +711,7 @@ TEST_F(SectionTest, NextSectionReportsEventsDroppedWhileTheSinkWasFull) {
   PutAndDrain({kMs / 2 + 5, kMs / 2 + 6}, kMs);
   EXPECT_TRUE(session->is_suspended());
   EXPECT_FALSE(other->is_suspended());
-  EXPECT_GT(sections_->bytes.size(), bytes);  // The earlier events.
+  EXPECT_GT(sections_->bytes.size(), bytes);  // Events from before the suspension.
   const std::size_t flushed = sections_->bytes.size();
   PutAndDrain({kMs + 5}, 5 * kMs);
   EXPECT_EQ(sections_->bytes.size(), flushed);
@@ -752,7 +753,7 @@ TEST_F(SectionTest, SessionThatStopsWithAFullSinkWritesItsAccount) {
   distributor_.SettleLosses();
   PutAndDrain({3 * kMs + 1}, 4 * kMs);
   session->EndAt(4 * kMs);
-  PutAndDrain({4 * kMs + 1}, 5 * kMs);  // Too late.
+  PutAndDrain({4 * kMs + 1}, 5 * kMs);  // After the end of the session.
   const SessionSummary summary = Stop(session, 5 * kMs);
   EXPECT_EQ(summary.events, 1u);
   EXPECT_EQ(summary.lost, 7u);

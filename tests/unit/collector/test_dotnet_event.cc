@@ -23,7 +23,7 @@ using namespace std::string_literals;
 using nettrace::Type;
 using nettrace::TypeCode;
 
-// The form of Linux 6.12.
+// Format of the tracepoint that receives the events, as Linux 6.12 shows it.
 constexpr char kFormat[] =
     "name: shop\nID: 7\nformat:\n"
     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
@@ -101,12 +101,13 @@ TEST(DotnetEvent, RejectsMalformedRecords) {
   const std::string id(16, 'a');
   EXPECT_STREQ(Parse(Fields(3, "", "", 2), &event), "the version of the event is unknown");
   EXPECT_STREQ(Parse(Fields(3, Label(2, id) + Label(2, id), ""), &event),
-               "the extension has a label twice");
+               "the extension of the .NET event has two values with the same label");
   EXPECT_STREQ(Parse(Fields(3, Metadata("") + Metadata("x"), ""), &event),
-               "the extension has a label twice");
-  EXPECT_STREQ(Parse(Fields(3, Label(2, id.substr(1)), ""), &event), "the extension is cut short");
+               "the extension of the .NET event has two values with the same label");
+  EXPECT_STREQ(Parse(Fields(3, Label(2, id.substr(1)), ""), &event),
+               "the extension of the .NET event is cut short");
   EXPECT_STREQ(Parse(Fields(3, Label(1, "\xFF\xFF\xFF\xFFx"), ""), &event),
-               "the extension is cut short");
+               "the extension of the .NET event is cut short");
   const std::string whole = Fields(3, Label(2, id), "1234");
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_NE(Parse(whole.substr(0, size), &event), nullptr) << size;

@@ -199,8 +199,8 @@ TEST_F(SchemaTest, CharactersHaveAFormInUtf16) {
   const std::string fields =
       "a\0\x82\x0A"s      // value8 string8
       "b\0\x82\x0B"s      // value8 string_utf
-      "c\0\xA2\x0A\4\0"s  // a constant array of them
-      "d\0\xC2\x0B"s      // a variable array
+      "c\0\xA2\x0A\4\0"s  // a constant array of 4 value8 string8
+      "d\0\xC2\x0B"s      // a variable array of value8 string_utf
       "e\0\x83\x0B"s;     // value16 string_utf
   const std::string payload = "\xE9\xE9pq\0x\2\0\xC3\xA9\xAC\x20"s;
   Compile(fields);

@@ -214,7 +214,8 @@ TEST(PerfRecords, RecordsThatAreCutAreRefused) {
   }
 }
 
-// Returns a sample with a stack of these entries, and 4 bytes of raw data.
+// Returns a sample with a stack of `entries`, which states that their number is `count`. Raw data
+// of 4 bytes and `end` follow the stack.
 std::string StackSample(const std::vector<std::uint64_t>& entries, std::uint64_t count,
                         const std::string& end = "", const std::string& raw = "abcd") {
   std::string stack(entries.size() * 8, '\0');

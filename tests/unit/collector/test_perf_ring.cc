@@ -171,7 +171,7 @@ TEST(PerfRing, LostRecordHasItsPlaceInTime) {
   EXPECT_EQ(types, (Numbers{PERF_RECORD_SAMPLE, PERF_RECORD_LOST}));
 }
 
-// Returns the types of the records, or the numbers of samples, in the order of delivery.
+// Returns the number of each sample, and 0 for each other record, in the order of delivery.
 Numbers DrainAll(PerfRing* ring, std::uint64_t limit) {
   Numbers seen;
   ring->Drain(limit, [&](const PerfRecord& record) {
@@ -183,7 +183,8 @@ Numbers DrainAll(PerfRing* ring, std::uint64_t limit) {
   return seen;
 }
 
-// The kernel reads the clock for a LOST record after it has read it for the record that follows.
+// A LOST record precedes the next record in the ring, but can have a later timestamp, because the
+// kernel reads the clock for the next record first.
 TEST(PerfRing, LossStandsBeforeTheRecordThatFollowsItInTheRing) {
   FakeRing fake(4096);
   PerfRing ring = fake.reader();
@@ -219,8 +220,8 @@ TEST(PerfRing, RecordsInOrderAreHandedOutWhereTheyLie) {
   EXPECT_EQ(seen, 100u);
 }
 
-// The reader searches up to 64 records past the limit for a late record. A late record that is
-// further back waits for the next call.
+// The reader searches the first 64 records after the limit for a late record. A late record after
+// those is delivered by the next call.
 TEST(PerfRing, LateRecordIsLookedForPastTheLimit) {
   for (const std::uint32_t between : {0U, 1U, 63U, 64U, 100U}) {
     FakeRing fake(8192);

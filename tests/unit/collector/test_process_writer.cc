@@ -49,7 +49,7 @@ class ProcessWriterTest : public ::testing::Test {
     if (flags != 0) processes_->ForgetRows();
   }
 
-  // Returns the events of the file: time, id, name and pid, and the payload.
+  // Returns the events of the file: time, id, name and pid (minus kLargePid), and the payload.
   std::vector<std::pair<std::string, std::string>> Finish() {
     EXPECT_TRUE(writer_->Flush().ok());
     const std::vector<std::byte> bytes(file_->bytes().begin(), file_->bytes().end());

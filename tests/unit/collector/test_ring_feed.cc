@@ -163,7 +163,8 @@ class RingFeedTest : public ::testing::Test {
     unsetenv("EVENTHEADER_TRANSPORT");
     return service;
   }
-  // Waits until the tracepoint of the service is enabled, and until the service has written.
+  // Waits until the tracepoint of the service is enabled, lets the service write, and waits until
+  // it has written.
   void LetItWrite() {
     PollUntil([this] { return shared_[kIsEnabled] == 1; });
     shared_[kMayWrite] = 1;
@@ -261,8 +262,8 @@ TEST(NeedsKernelTest, ErrorNamesTheSelectorAndWhatToDo) {
   const std::vector<Selector> selectors = {*ParseSelector("Shop"), *ParseSelector("sched:*")};
   EXPECT_EQ(CheckKernel(selectors, kernel),
             absl::NotFoundError("selector 'sched:*' needs the kernel's events: tracefs is not "
-                                "mounted; mount it; for the events of a service's provider of this "
-                                "name, use 'sched'"));
+                                "mounted; mount it; to record a service's provider of this name, "
+                                "use 'sched'"));
   EXPECT_EQ(CheckKernel({*ParseSelector("sched:sched_*")}, kernel),
             absl::NotFoundError("selector 'sched:sched_*' needs the kernel's events: tracefs is "
                                 "not mounted; mount it"));
@@ -374,8 +375,8 @@ TEST_F(RingFeedTest, HasAllEventsOfAnInlineServiceThatExits) {
   EXPECT_TRUE(Read(file).unknown.empty());
 }
 
-// The collector takes nothing from the time at which the service begins to write until it has
-// ended, so the service gives up.
+// The collector reads nothing from the time at which the service begins to write until the service
+// has ended, so the service exits before it has sent all events.
 TEST_F(RingFeedTest, CountsTheEventsThatAnInlineServiceCouldNotSendBeforeItsExit) {
   constexpr std::uint64_t kCount = 20'000;
   options_.rings->bytes_of_client = std::uint64_t{16} << 20;
@@ -926,7 +927,7 @@ TEST_F(ReconnectTest, StatesTheLossSinceTheLastTimeThatAnyOfTheConnectionsStated
   const std::uint64_t sent = SessionClockNow();
   first->StateSent(sent);
   Break(std::move(first));
-  // This connection states no time.
+  // The second connection breaks, too. It does not state until when events were sent.
   Break(Connect());
   const std::uint64_t broken = clock_;
   SetClock(broken + kWait);
@@ -1322,7 +1323,8 @@ class InterruptedRecording {
   }
   // Returns whether the collector has given the memory of all events back to the service.
   bool IsGivenBack() const { return chunks == 0 || service->IsFree(chunks - 1); }
-  // Reads the file of a recording, after which the next recording continues.
+  // Adds the counts of a recording's file, and makes the next recording continue at the file's
+  // positions. Null: the recording left no readable file.
   void Add(nettrace::Reader* reader) {
     options.recorded_rings = {};
     if (reader != nullptr) options.recorded_rings = AddFile(reader, &events, &lost);
@@ -1340,8 +1342,9 @@ class InterruptedRecording {
   std::map<std::uint64_t, std::uint64_t> numbers_;  // number of the next event, by writer
 };
 
-// The output takes nothing for longer than services keep their events, so their memory is given
-// back. Then it takes a part, and the collector is killed. One of two threads has ended before.
+// The output is late by more than longest_delivery, so the collector gives the memory of events
+// back to the service before the events are in the file. Then the file gets a part of the output,
+// and the collector is killed. One of the service's two threads has ended before that.
 TEST_F(RingFeedTest, CountsTheEventsThatALateOutputLostInACrash) {
   constexpr std::uint64_t kCuts = 10;
   for (std::uint64_t cut = 0; cut <= kCuts; ++cut) {
@@ -1448,7 +1451,7 @@ TEST_F(RingFeedTest, CountsNoEventsAfterTheEndOfASession) {
   EXPECT_EQ(recording.lost, 0U);
 }
 
-// The output delivers nothing of a thread before the collector is killed.
+// The collector is killed before the output has delivered anything of the second thread.
 TEST_F(RingFeedTest, StatesThatLossesAreUnknownIfNoFileHasAPositionOfTheThread) {
   using Ending = trace::RecordedRings::Ending;
   for (const Ending ending : {Ending::kInterrupted, Ending::kInterruptedEarly, Ending::kEnded}) {
@@ -1493,7 +1496,8 @@ TEST_F(RingFeedTest, StatesThatLossesAreUnknownIfNoFileHasAPositionOfTheThread) 
   }
 }
 
-// Events after the positions of a recording that ended may not be those of the interrupted one.
+// The only positions are those of a recording that ended. Some events after them may be from the
+// time before the next recording, which was interrupted, so its losses are unknown.
 TEST_F(RingFeedTest, StatesThatLossesAreUnknownAfterPositionsOfAnEarlierRecording) {
   InterruptedRecording recording(socket());
   Open();

@@ -105,7 +105,7 @@ class Connection {
   bool Send(const Message& message, const std::vector<int>& fds = {}) const {
     return Send(&message, sizeof(message), fds);
   }
-  // Returns the next message that has arrived and is no Patch; none if there is none.
+  // Returns the next message that is no Patch; no value if no such message has arrived.
   std::optional<Message> Take() const {
     Message message;
     do {
@@ -601,7 +601,7 @@ TEST_F(RingServerTest, AnInlineServiceThatConnectsAgainSendsNoEventTwice) {
   ASSERT_TRUE(first->Greet());
   first->SendEvent();
   Serve();
-  // The connection ends before the service learns that its event was read.
+  // The connection ends before the service learns that the server has its event.
   first.reset();
   Serve();
   ASSERT_EQ(gone_.size(), 1U);
@@ -1153,7 +1153,7 @@ TEST_F(RingServerTest, RefusesConnectionsWhenThereAreNoDescriptors) {
   }
   Serve();
   EXPECT_TRUE(service.HasEnded());
-  // The server does not wake its caller in a loop.
+  // The server's descriptor is not readable, so a caller that polls the descriptor does not loop.
   pollfd ready{server_->fd(), POLLIN, 0};
   EXPECT_EQ(poll(&ready, 1, 0), 0);
   all.clear();
@@ -1162,7 +1162,8 @@ TEST_F(RingServerTest, RefusesConnectionsWhenThereAreNoDescriptors) {
   EXPECT_FALSE(neighbor->HasEnded());
 }
 
-// Makes all further calls of epoll_ctl in this process fail with ENOSPC.
+// Makes all further calls of epoll_ctl in this process fail with ENOSPC. Returns false if this is
+// not possible.
 bool DenyEpollCtl() {
   const sock_filter filter[] = {
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
@@ -1187,7 +1188,8 @@ TEST_F(RingServerTest, RefusesAConnectionThatItCannotWaitFor) {
     const bool is_right =
         service.HasEnded() && server_->clients() == 0 && server_->users() == 0 &&
         refusals.size() == 1 && refusals[0].reason == RingRefusal::kSystemError &&
-        refusals[0].detail == "waiting for its messages: epoll_ctl: No space left on device";
+        refusals[0].detail ==
+            "waiting for messages of the service: epoll_ctl: No space left on device";
     _exit(is_right ? 0 : 1);
   }
   int status = 0;

@@ -192,7 +192,7 @@ TEST_F(SampleConversionTest, RowHasTheIdOfTheEvent) {
   ASSERT_EQ(shown.size(), 8u);
   EXPECT_EQ(shown[0].event_id, 7u);
   EXPECT_EQ(shown[1].event_id, 7u);
-  EXPECT_GT(shown[2].event_id, 8u);  // Another event has the preferred id.
+  EXPECT_GT(shown[2].event_id, 8u);  // Event A already has the preferred id, 7.
   EXPECT_EQ(shown[3].event_id, 8u);
   EXPECT_GT(shown[4].event_id, 9u);  // The row for non-ASCII text has another id.
   EXPECT_EQ(shown[5].event_id, 9u);
@@ -390,7 +390,7 @@ TEST_F(SampleConversionTest, NullableFieldsHaveARowForEachTypeOfValues) {
 }
 
 // Each event has a different combination of null fields. After kMaxForms combinations, the rows of
-// new ones only state which fields can be null.
+// new combinations do not distinguish which fields are null.
 TEST_F(SampleConversionTest, FormsOfOneSchemaAreBounded) {
   std::string fields;
   constexpr int kFields = 12;
@@ -402,7 +402,7 @@ TEST_F(SampleConversionTest, FormsOfOneSchemaAreBounded) {
     }
     Write(Event("E", fields, payload));
   }
-  // In these events, the sizes of the values change, too.
+  // In these events, no field is null, but the sizes of the values change.
   for (int event = 0; event < 1 << kFields; ++event) {
     std::string payload;
     for (int i = 0; i < kFields; ++i) payload += (event >> i & 1) == 0 ? "\2\0ab"s : "\3\0abc"s;

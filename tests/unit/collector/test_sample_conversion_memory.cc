@@ -60,8 +60,8 @@ TEST(SampleConversionMemory, NothingIsAllocatedForAnEventOfAKnownSchema) {
       samples.AddTracepoint(7, "user_events", "Provider_of_a_long_name_L4K2", kFormat).ok());
   const std::string text = "s\0\x0A"s;
   const std::string number = "n\0\x44"s;
-  // The process may still write 10 new kinds of events after this loop. Some kinds of `records`
-  // therefore stay undecoded.
+  // After this loop, the process may add only 10 more schemas and forms. `records` needs more than
+  // 10, so some records stay undecoded.
   const double at_once = SchemaShares::Limits().process_pace.at_once;
   for (int i = 0; i < static_cast<int>(at_once) - 10; ++i) {
     const std::string record = Record("E" + std::to_string(i), "", "");
@@ -93,7 +93,8 @@ TEST(SampleConversionMemory, NothingIsAllocatedForAnEventOfAKnownSchema) {
   const std::size_t before = tests::allocations.count;
   for (int i = 0; i < 100; ++i) write_all();
   EXPECT_EQ(tests::allocations.count - before, 0u);
-  EXPECT_GT(samples.stats().undecoded, undecoded + 100);  // Payload and schemas.
+  // "Cut short" and the records beyond the limit stay undecoded.
+  EXPECT_GT(samples.stats().undecoded, undecoded + 100);
 }
 
 }  // namespace

@@ -149,13 +149,13 @@ TEST(TaskRings, ReadsTheCountOfLossesOfAFullRing) {
     return text.ends_with("missing");
   };
   const std::size_t quarter = memory.size() / 4;
-  EXPECT_FALSE(fill(quarter));  // 0
-  EXPECT_TRUE(fill(quarter));   // 3
-  // The counts are not read if no record can have been lost.
+  EXPECT_FALSE(fill(quarter));  // The count is 0.
+  EXPECT_TRUE(fill(quarter));   // The count is 3, so records are missing.
+  // The count is not read here, because the ring had space for every record.
   EXPECT_FALSE(fill(quarter - kForkSize));
-  EXPECT_FALSE(fill(quarter));  // 3
-  EXPECT_TRUE(fill(quarter));   // 4
-  EXPECT_FALSE(fill(quarter));  // the count cannot be read
+  EXPECT_FALSE(fill(quarter));  // The count is still 3.
+  EXPECT_TRUE(fill(quarter));   // The count is 4.
+  EXPECT_FALSE(fill(quarter));  // The count cannot be read.
 }
 
 }  // namespace

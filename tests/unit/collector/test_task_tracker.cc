@@ -31,7 +31,8 @@ class TaskTrackerTest : public ::testing::Test {
     Apply(PERF_RECORD_FORK, Words({pid, parent, tid, parent}) + Words({0, 0}) + Words({0, 0, 0, 0}),
           time);
   }
-  // Records that the thread executes a program: from then on, its tid is its pid.
+  // Records that a thread of `pid` executes a program, and becomes the main thread. `path`: file
+  // of the program; "": the records do not contain it.
   void Exec(std::uint32_t pid, std::string name, const std::string& path, std::uint64_t time) {
     name.resize(16);
     Apply(PERF_RECORD_COMM, Words({pid, pid}) + name + Words({0, 0, 0, 0}), time,
@@ -90,8 +91,8 @@ class TaskTrackerTest : public ::testing::Test {
   }
   using Texts = std::vector<std::string>;
 
-  // Returns the name, pid and tid for a sample at `time` of a thread that has exited. The kernel
-  // gives such samples no ids.
+  // Returns the name, pid and tid (minus kPid) for a sample at `time` of a thread that has exited.
+  // The kernel gives such samples no ids. `tid`: from the sample's other data; none: not known.
   std::string ExitedAt(std::optional<std::uint32_t> tid, std::uint64_t time) {
     const nettrace::ThreadInfo info = tasks_.InfoOf(tasks_.FindExited(0, tid, time));
     if (!info.thread_id) return info.name.value_or("");
@@ -247,7 +248,7 @@ TEST_F(TaskTrackerTest, EventOfAThreadWithoutIdsIsAttributedToIt) {
   Fork(kPid, kPid, 1, 10);
   Comm(kPid, kPid, "main", 10);
   Fork(kPid, kTid, kPid, 11);
-  EXPECT_EQ(ExitedAt(kTid, 11), "(exited)");  // The thread still exists.
+  EXPECT_EQ(ExitedAt(kTid, 11), "(exited)");  // kTid is alive, so it is not found.
   Comm(kPid, kTid, "worker", 12);
   Exit(kPid, kTid, 20);
   EXPECT_EQ(ExitedAt(kTid, 21), "worker 0 1");
@@ -462,7 +463,7 @@ TEST_F(TaskTrackerTest, ProcessesThatALossHidFollowFromProc) {
 }
 
 TEST_F(TaskTrackerTest, RecordOfACreationThatProcHasShownSinceIsThatOfTheSameProcess) {
-  // Timestamps use the session's clock.
+  // LoadFromProc adds this process at time 1000. The record of its creation has the time 2000.
   tasks_.LoadFromProc(1000);
   const auto pid = static_cast<std::uint32_t>(getpid());
   Fork(pid, pid, 1, 2000);

@@ -1,4 +1,5 @@
-// Tests what the kernel announces about CPUs and modules, and messages that other processes send.
+// Tests the reader of uevents: messages of the kernel about CPUs and modules, and messages that
+// other processes send.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/netlink.h>
@@ -57,7 +58,7 @@ TEST(ParseUevent, IgnoresOtherMessages) {
   }
 }
 
-// Any bytes of any length: nothing may be read beyond them.
+// The parser must not read beyond the end of a message, whatever its bytes and its length are.
 TEST(ParseUevent, ReadsNoFurtherThanTheMessage) {
   const std::string whole = "offline@/devices/system/cpu/cpu12";
   for (std::size_t size = 0; size <= whole.size(); ++size) {

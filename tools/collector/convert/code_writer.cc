@@ -55,8 +55,8 @@ void CodeWriter::Use(const EventStack& stack, nettrace::StackId id, std::uint64_
                      nettrace::ThreadIndex thread) {
   const std::uint64_t changes = code_->CountChanges(stack.pid);
   Noted& noted = noted_[{stack.pid, id}];
-  // Nothing is written for a stack that has already been noted, unless the code at its addresses
-  // has changed since then.
+  // Does nothing for a stack that was noted in this interval, unless the code at its addresses has
+  // changed since then, or may have been different at `timestamp`.
   if (noted.until != 0 && noted.changes == changes && noted.from <= timestamp &&
       timestamp < noted.until) {
     return;

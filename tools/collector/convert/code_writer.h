@@ -5,7 +5,8 @@
 // A mapping is written only if a stack of the trace contains one of its addresses. It is written at
 // the end of the stack's interval. Its event has the time at which the mapping began, or the start
 // of the interval if that is later, so readers sort it before the event with the stack. Functions
-// of the kernel are written with their names. Each section describes the code of all its stacks.
+// are written only for addresses of the kernel; `nettrace symbolize` adds those of user space. Each
+// section describes the code of all its stacks.
 #ifndef TOOLS_COLLECTOR_CONVERT_CODE_WRITER_H_
 #define TOOLS_COLLECTOR_CONVERT_CODE_WRITER_H_
 
@@ -62,8 +63,8 @@ class CodeWriter {
   std::uint64_t written() const { return written_; }
 
  private:
-  // Maximum number of mappings, and of functions, that are remembered as written. Above it, all are
-  // forgotten, and later stacks write them again.
+  // Maximum number of mappings, of functions, and of build ids that are remembered as written. If
+  // one of them is exceeded, EndInterval() forgets all, and later stacks write them again.
   static constexpr std::size_t kMaxRemembered = std::size_t{1} << 18;
 
   enum RowKind : std::uint8_t { kMapping, kSymbol, kMetadata };
@@ -83,8 +84,8 @@ class CodeWriter {
     CodeMapping mapping;        // for a function: its addresses and the id of its mapping
     std::string_view function;  // empty: this is a mapping
   };
-  // Use() has noted the code of a stack of a process, for events at times from `from` to before
-  // `until`. The stack must be noted again when CountChanges() of the process no longer returns
+  // A stack of a process whose code Use() has noted. For events at times from `from` to before
+  // `until`, in ns, the stack need not be noted again while CountChanges() of the process returns
   // `changes`.
   struct Noted {
     std::uint64_t changes = 0;

@@ -181,7 +181,7 @@ absl::StatusOr<nettrace::MetadataId> CollectorEvents::AddRow(nettrace::EventMeta
   const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
   if (!id)
     return absl::ResourceExhaustedError(
-        "no event id is left: the file has too many kinds of events; begin a new file");
+        "no event id of the provider is left; flush the metadata rows");
   metadata.event_id = *id;
   return writer_->AddMetadata(metadata);
 }

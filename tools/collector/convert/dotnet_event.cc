@@ -30,8 +30,8 @@ enum ExtensionLabel : std::uint8_t {
   kRelatedActivityId = 3,
 };
 
-constexpr char kTwice[] = "the extension has a label twice";
-constexpr char kShort[] = "the extension is cut short";
+constexpr char kTwice[] = "the extension of the .NET event has two values with the same label";
+constexpr char kShort[] = "the extension of the .NET event is cut short";
 
 // Keyword bits that EventSource sets in every event, as marks of its tracing sessions. They are
 // cleared: filters by keyword accept an event without keywords, but would reject it with these

@@ -27,7 +27,7 @@
 
 namespace collector {
 
-// An event of a stream.
+// An event of an EventPipe stream, without its payload.
 struct DotnetStreamEvent {
   std::uint32_t stream = 0;  // number of the stream, at least 1, unique in the session
   std::uint32_t kind = 0;    // id of `metadata` in the stream
@@ -52,7 +52,7 @@ class DotnetSchemas {
 
   // Adds a tracepoint, or an id that stands for all streams of a session.
   void AddTracepoint(int id, std::string_view name);
-  // Does nothing if the tracepoint was not added.
+  // Removes a tracepoint and the descriptions of its events. Does nothing if it was not added.
   void RemoveTracepoint(int id);
 
   // Returns the row of an event of the process `pid`. If the event contains a description, Find()

@@ -136,7 +136,7 @@ class PayloadProgram {
   bool RunSteps(std::span<const std::byte> data, Outcome* outcome) const;
 
   std::vector<PayloadOp> ops_;
-  bool swap_counts_ = false;  // counts in the source have the other byte order
+  bool swap_counts_ = false;  // counts in the source are big-endian
   bool identity_ = false;
   // Steps that find the end of the source if the program is an identity. Nearly all programs are
   // identities, whose payload is copied unchanged. Empty for other programs, and if a field does

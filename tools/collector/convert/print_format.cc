@@ -83,7 +83,7 @@ std::optional<std::uint64_t> Fold(std::string_view op, std::uint64_t x, std::uin
 }
 
 // Returns the function of notes (tools/trace/tracepoint_symbol.h) that casts to the C type `type`.
-// Returns "" if there is none; the note then does without the cast.
+// Returns "" if there is none; the note then leaves out the cast.
 std::string_view CastTo(std::string_view type) {
   constexpr std::pair<std::string_view, std::string_view> kCasts[] = {
       {"u8", "u8"},          {"__u8", "u8"},      {"unsigned char", "u8"},
@@ -207,8 +207,8 @@ class PrintFormatCompiler {
     bool hex = false;
     bool decimal = false;
     std::vector<SymbolPiece> pieces;
-    // Name of the first value, if `pieces` does not contain it. Add inserts it when a second value
-    // follows.
+    // Name of the first value, if `pieces` does not contain it. Add() inserts it when another value
+    // follows that is not displayed together with the first.
     std::string first_name;
   };
 

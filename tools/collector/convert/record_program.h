@@ -16,11 +16,13 @@ namespace collector {
 // Converts one field of the record, or several fields that are copied together. Positions are in
 // bytes from the start of the record.
 struct RecordOp {
+  // The bytes that the operation appends to the payload. A location is the u32 at `offset`, which
+  // states the position and the size of the field's value in the record.
   enum class Kind : std::uint8_t {
-    kCopy,         // `size` bytes
-    kText,         // text in `size` bytes, up to its first NUL
-    kLocated,      // a u16 count, and the elements at the position in the u32 at `offset`
-    kLocatedText,  // text at that position, up to its first NUL
+    kCopy,         // the `size` bytes at `offset`
+    kText,         // a u16 count, and the text in the `size` bytes at `offset`, up to its first NUL
+    kLocated,      // a u16 count, and the elements that the location refers to
+    kLocatedText,  // a u16 count, and the text that the location refers to, up to its first NUL
   };
   Kind kind = Kind::kCopy;
   bool relative = false;          // the position counts from the end of the location (__rel_loc)

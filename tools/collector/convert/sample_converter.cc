@@ -699,7 +699,7 @@ ConvertedEvent SampleConverter::Source::AsUndecoded(const ConvertedEvent& event,
   payload->clear();
   AppendCounted(std::as_bytes(std::span(reason)), payload);
   // A payload must be smaller than 64 KiB. A record, with its common fields, may have that size, so
-  // bytes at the end of the event are left out.
+  // only the first kMaxKept bytes of the event are kept.
   constexpr std::size_t kMaxKept = 65000;
   AppendCounted(bytes().first(std::min(bytes().size(), kMaxKept)), payload);
   ConvertedEvent undecoded = event;

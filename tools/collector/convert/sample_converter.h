@@ -260,7 +260,8 @@ class SampleConverter {
   // Labels the event with its activity ids.
   void LabelActivity();
   // Returns the schema of the current event, and compiles it if it is new. Returns null, with the
-  // reason in `*reason`, if the schema may not be made or the metadata is malformed.
+  // reason in `*reason`, if the process may not make another schema now, or if the event has no
+  // metadata or malformed metadata.
   Schema* FindSchema(const SchemaKey& key, std::string_view* reason);
   // Compiles `*schema` from the first event that has it.
   void MakeSchema(Schema* schema);

@@ -70,8 +70,9 @@ class SchemaShares {
   Provider* AddProvider(std::string_view name);
   void RemoveProvider(Provider* provider);
 
-  // Returns whether an entry with metadata of this size may be added now for the process `pid`. If
-  // so, counts the entry towards the pace of the process and of its user. `now` is in ns.
+  // Returns whether an entry with `metadata_size` bytes of metadata may be added now for the
+  // process `pid`. If so, counts the entry towards the pace of the process and of its user. `now`
+  // is in ns.
   bool MayAdd(std::uint32_t pid, std::size_t metadata_size, std::uint64_t now);
   // Counts an entry towards the shares of its provider and of the process of the last MayAdd()
   // call. Evicts other entries to make room, but never `keep`.

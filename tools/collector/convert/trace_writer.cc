@@ -12,8 +12,8 @@
 namespace collector {
 namespace {
 
-// Returns whether the file cannot hold a schema, either permanently or until metadata is flushed.
-// The trace continues in this case, because any process can cause it.
+// Returns whether `status` means that the file cannot hold a row or a stack, either permanently or
+// until a sequence point makes room. The trace continues then, because any process can cause this.
 bool HasNoPlace(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
 }
@@ -162,7 +162,7 @@ absl::StatusOr<nettrace::MetadataId> TraceWriter::AddRow(nettrace::EventMetadata
   if (!id) {
     metadata_is_full_ = true;
     return absl::ResourceExhaustedError(
-        "no event id is left: the file has too many kinds of events; begin a new file");
+        "no event id of the provider is left; flush the metadata rows");
   }
   metadata.event_id = *id;
   absl::StatusOr<nettrace::MetadataId> row = writer_->AddMetadata(metadata);

@@ -66,19 +66,19 @@ class TraceWriter {
   // events come through a ring in user space. A thread of a .NET stream and the journal are others.
   // `index` is one more than the last index, or the index of a ring thread that is replaced.
   // `name` is the name of the new capture thread. If `source` is not empty, it identifies the
-  // writer in the service's region (trace::RingThreadSource), and each row of the capture thread
-  // states the number of this writer's next event (SetRingNumber()).
+  // writer in the memory of a service (trace::RingThreadSource). Each row of the capture thread
+  // then states the number of the writer's next event (SetRingNumber()).
   void SetRingThread(std::size_t index, std::string name, std::string source = "");
   // Sets the processor of the next events of the ring thread at `index`; kNoProcessor: unknown.
   void SetProcessor(std::size_t index, std::uint32_t processor) {
     cpus_[index].row.processor = processor;
   }
-  // Sets the number that the service has given to the next event of the ring thread at `index`, or
-  // to the first event that was lost before it.
+  // Sets the number that the service has given to the next event of the ring thread at `index`. If
+  // events were lost before it, `number` is that of the first of these.
   void SetRingNumber(std::size_t index, std::uint64_t number) { cpus_[index].ring_number = number; }
-  // Returns the number of the next unit of the ring thread at `index`
-  // (tools/trace/ring_positions.h). It is higher than the numbers of all units of earlier ring
-  // threads with the same source.
+  // Returns the number of the next unit of the ring thread at `index`. A unit is an event in the
+  // file or a lost event (tools/trace/ring_positions.h). The number is higher than those of all
+  // units of earlier ring threads with the same source.
   std::uint64_t ring_units(std::size_t index) const {
     const Cpu& cpu = cpus_[index];
     return cpu.first_unit + cpu.events + cpu.lost;

@@ -115,8 +115,10 @@ bool IsSafeFormat(const std::string& event, int id, absl::string_view format) {
                      [](absl::string_view line) { return line.empty() || IsFieldLine(line); });
 }
 
-// Parses `format` and returns its event; null if it cannot be parsed. Sets `*print_fits` to whether
-// the whole format could be parsed, with its `print fmt`.
+// Parses `format` and returns its event; null if its name or id cannot be parsed. Sets
+// `*print_fits` to whether libtraceevent reports success. Version 1.7.1 reports success even if it
+// cannot parse a field or the `print fmt`. The event then has only the fields and arguments before
+// the fault.
 const tep_event* ParseEvent(tep_handle* tep, const std::string& system, int id,
                             const std::string& format, std::endian order, bool* print_fits) {
   tep_set_loglevel(TEP_LOG_NONE);

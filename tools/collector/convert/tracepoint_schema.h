@@ -27,8 +27,8 @@ namespace collector {
 struct TracepointSchema {
   nettrace::EventMetadata metadata;  // for TextForm::kBytes; the caller sets event_id
   RecordProgram program;
-  std::size_t payload_offset = 0;  // size of the common fields, in bytes
-  std::string first_field;         // "" if there is none
+  std::size_t payload_offset = 0;  // size of the common fields and the gap after them, in bytes
+  std::string first_field;         // its name; "" if there is none
 
   // A field that holds an address of the kernel's code.
   struct KernelAddress {

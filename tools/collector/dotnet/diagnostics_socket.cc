@@ -68,9 +68,9 @@ bool IsSameFile(const std::string& a, const std::string& b) {
 }
 
 absl::Status NotOfProcess(const ProcessFacts& process, absl::string_view what) {
-  return absl::FailedPreconditionError(
-      absl::StrCat(what, " does not belong to process ", process.pid,
-                   "; remove the file, and restart the process if it has no other socket"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      what, " does not belong to process ", process.pid,
+      "; remove the file of the socket, and restart the process if it has no other socket"));
 }
 
 absl::StatusOr<base::UniqueFd> OpenSocketFile(const ProcessFacts& process,
@@ -95,7 +95,7 @@ absl::StatusOr<base::UniqueFd> OpenSocketFile(const ProcessFacts& process,
 
 std::optional<ProcessFacts> ParseProcessFacts(pid_t pid, std::string_view stat,
                                               std::string_view status) {
-  constexpr std::size_t kStart = 19;  // index of the start time after the name
+  constexpr std::size_t kStart = 19;  // index of the start time among the words after the name
   const std::size_t open = stat.find('(');
   const std::size_t close = stat.rfind(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) {

@@ -17,8 +17,8 @@ namespace collector {
 namespace {
 
 constexpr char kForm[] = "PROVIDER[:level[:keywords]], such as MyCompany-Shop:info:0x3";
-// Maximum number of providers, and of characters in the name of a provider. They keep a request to
-// the runtime, in which names are UTF-16, within its limit of 65535 bytes.
+// Maximum number of providers, and of characters in the name of a provider. These limits keep
+// a request to the runtime, in which names are UTF-16, within its limit of 65535 bytes.
 constexpr std::size_t kMaxProviders = 32;
 constexpr std::size_t kMaxName = 255;
 constexpr std::uint8_t kVerbose = 5;
@@ -95,7 +95,7 @@ absl::StatusOr<DotnetProvider> ParseProvider(absl::string_view text) {
   }
   if (parts.size() > 2) {
     const std::optional<std::uint64_t> mask = ParseMask(parts[2]);
-    if (!mask) return fail("the keywords are not a number or *");
+    if (!mask) return fail("the keywords are neither a number nor *");
     provider.keywords = *mask;
   }
   return provider;

@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<DotnetProvider>> ParseDotnetProviders(std::string_vie
 
 // Names a tracepoint for each provider and registers it. If EventSources are among the providers,
 // also appends the provider of .NET's tasks: without its keyword, events have no activity ids. The
-// events of the appended provider need not be recorded. Returns the number of the other providers.
+// events of the appended provider need not be recorded. Returns the number of providers without it.
 // `prefix` must differ for all recordings of the machine. Fails as UserEventRegistrations::Register
 // does.
 absl::StatusOr<std::size_t> RegisterDotnetProviders(const std::string& prefix,

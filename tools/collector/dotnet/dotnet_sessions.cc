@@ -43,12 +43,12 @@ namespace {
 using State = DotnetProcess::State;
 
 // Time between two searches for new processes. kSearch applies to the processes that the options
-// name, and to the folder of sockets if it cannot be watched. kSearchAll applies to this folder in
-// any case, and to containers, which are searched by /proc and cost more.
+// name, and to the folder of sockets if it cannot be watched. kSearchAll applies to this folder
+// even if it is watched, and to containers, which are searched by /proc and cost more.
 constexpr absl::Duration kSearch = absl::Milliseconds(100);
 constexpr absl::Duration kSearchAll = absl::Seconds(1);
-// A process whose socket was just created may not listen to it yet. Time between two attempts to
-// connect to the process, and time for which these attempts continue.
+// A process whose socket was just created may not accept connections yet. Time between two attempts
+// to connect to the process, and time for which these attempts continue.
 constexpr absl::Duration kTryFresh = absl::Milliseconds(5);
 constexpr absl::Duration kFreshFor = absl::Seconds(2);
 // Time after which a process that did not enable its events is asked again, and how often it is
@@ -110,8 +110,8 @@ struct Process {
   int failures = 0;          // number of connections that could not be made
   int errors = 0;            // number of replies kFailed
   bool was_enabled = false;  // whether it has enabled its events at any time
-  // Connection on which the process was asked for a perf map. Closed when the process replies, but
-  // at the time `map_give_up` at the latest.
+  // Connection on which the process was asked for a perf map. Closed when the process replies, or
+  // else at the time `map_give_up`.
   base::UniqueFd map_socket;
   std::string map_received;
   absl::Duration map_give_up;
@@ -131,7 +131,8 @@ class Worker {
                    MakeStreamRequest(StreamRequest::kAny, options_.providers)}),
         watch_(options_.folder) {}
 
-  // Starts the thread. `self` must be this object, which the thread keeps until it ends.
+  // Starts the thread. `self` must be this object, which the thread keeps alive until the thread
+  // ends.
   absl::Status Start(std::shared_ptr<Worker> self);
   pid_t thread_id() const { return thread_id_; }
   void Begin() {
@@ -423,7 +424,7 @@ void Worker::Consider(pid_t pid, absl::Duration now) {
 
 std::string Worker::WhyNoStream(uid_t user) const {
   if (options_.streams->is_full()) {
-    return absl::StrCat(EventPipeInbox::kMaxStreams, " processes have streams already");
+    return absl::StrCat("the limit of ", EventPipeInbox::kMaxStreams, " streams is reached");
   }
   constexpr std::size_t kShare = ShareOfUser(EventPipeInbox::kMaxStreams);
   const auto of_user =
@@ -431,7 +432,7 @@ std::string Worker::WhyNoStream(uid_t user) const {
         return each.second.has_stream && each.second.facts.user == user;
       });
   if (static_cast<std::size_t>(of_user) < kShare) return "";
-  return absl::StrCat(kShare, " processes of its user have streams already");
+  return absl::StrCat("its user has reached the limit of ", kShare, " streams");
 }
 
 void Worker::Try(Process* process, absl::Duration now) {
@@ -472,9 +473,11 @@ void Worker::Try(Process* process, absl::Duration now) {
 void Worker::Exchange(Process* process, absl::Duration now) {
   if (process->awaits_reply()) {
     if (const int error = Send(process); error != 0 && error != EAGAIN && error != EPIPE) {
-      return Refuse(process, State::kRefused,
-                    std::string(base::ErrnoStatus(error, "the request cannot be sent").message()),
-                    now + kTryAgain);
+      return Refuse(
+          process, State::kRefused,
+          std::string(
+              base::ErrnoStatus(error, "the request for its events cannot be sent").message()),
+          now + kTryAgain);
     }
   }
   Receive(process, now);
@@ -677,7 +680,8 @@ void Worker::DropEnded(absl::Duration now) {
   }
 }
 
-// Counts a process beyond the limit of processes, if it has a diagnostics socket.
+// Counts a process that is not asked, because the limit of processes is reached. Ignores a process
+// without a diagnostics socket.
 void Worker::LeaveOut(const Process& process) {
   if (not_asked_.size() >= kMaxCandidates || not_asked_.contains(process.facts.pid)) return;
   if (!ConnectDiagnostics(process.facts, options_.folder).ok()) return;

@@ -60,7 +60,7 @@ struct DotnetReport {
   std::uint64_t not_listed = 0;  // further processes that have ended
   // Numbers of all processes so far: those that enabled their events; those that ended or were
   // given up before that; and those that were not asked. A process is not asked while
-  // DotnetOptions::max_processes others run, or 3/4 of this number of the same user.
+  // DotnetOptions::max_processes processes that were asked run, or 3/4 of this number of its user.
   std::uint64_t enabled = 0;
   std::uint64_t not_enabled = 0;
   std::uint64_t not_asked = 0;
@@ -74,9 +74,10 @@ struct DotnetOptions {
   std::vector<std::string> cgroups;
   std::string folder = "/tmp";  // folder of the sockets, in the root directory of each process
   // Maximum time from a request to its reply, and from the end of a session to the exit of its
-  // process.
+  // process. A process that takes longer is reported as kRefused.
   absl::Duration reply_within = absl::Seconds(10);
-  // Maximum number of processes that are asked at the same time.
+  // Maximum number of processes that were asked and have not ended. Others are asked when one
+  // of them ends.
   std::size_t max_processes = DotnetReport::kMaxProcesses;
   // Opens the descriptor that a process gets. Returns a descriptor or a negative errno. Empty if
   // the providers have no tracepoints.
@@ -105,8 +106,9 @@ class DotnetSessions {
   virtual pid_t thread_id() const = 0;
   // Starts to ask processes for their events.
   virtual void Begin() = 0;
-  // Ends the thread and all connections. The processes then stop writing their events. If a file
-  // system hangs, the thread is left behind after 5 s, and ends when the file system continues.
+  // Ends the thread and its connections. The processes then stop writing to tracepoints. Streams
+  // continue, because their connections belong to DotnetOptions::streams. If a file system hangs,
+  // the thread is left behind after 5 s, and ends when the file system continues.
   virtual void Stop() = 0;
   virtual DotnetReport Report() const = 0;
   // Returns a number that changes when the report changes.

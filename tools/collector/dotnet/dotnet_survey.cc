@@ -27,7 +27,8 @@ namespace {
 
 using nettrace::internal::ByteReader;
 
-// A request for facts of the process, which runtimes since .NET 6 know: command 4 of set 4.
+// The request ProcessInfo2 (command 4 of set 4) for facts of a process, such as the version of its
+// runtime. Runtimes since .NET 6 know it.
 constexpr std::string_view kInfoRequest("DOTNET_IPC_V1\0\x14\0\x04\x04\0\0", 20);
 constexpr std::string_view kInfoMagic = kInfoRequest.substr(0, 14);
 constexpr std::size_t kInfoHeader = 20;
@@ -82,8 +83,9 @@ void SetProblem(const absl::Status& status, DotnetRuntime* runtime) {
                         : "restart the process";
 }
 
-// Returns the version of a process's runtime, or the problem that prevents its recording. Returns
-// no value if the process has no diagnostics socket. Waits for a reply until `end` at most.
+// Returns the version of a process's runtime, and the problem if the process cannot write events to
+// user_events. Returns no value if it has no diagnostics socket. Waits for a reply until `end` at
+// most.
 std::optional<DotnetRuntime> Examine(pid_t pid, const std::string& folder, absl::Duration end) {
   const std::optional<ProcessFacts> facts = ReadProcessFacts(pid);
   if (!facts) return std::nullopt;

@@ -1,4 +1,4 @@
-// Examines which .NET processes could write events for a collector, without asking them for events.
+// Examines which .NET processes can write events to user_events, without asking them for events.
 #ifndef TOOLS_COLLECTOR_DOTNET_DOTNET_SURVEY_H_
 #define TOOLS_COLLECTOR_DOTNET_DOTNET_SURVEY_H_
 
@@ -19,7 +19,7 @@ struct DotnetRuntime {
   pid_t pid = 0;
   std::string name;
   std::string version;  // version of its runtime; "" if it is not known
-  std::string problem;  // why it cannot write events for a collector; "" if it can
+  std::string problem;  // why it cannot write events to user_events; "" if it can
   std::string remedy;
 };
 
@@ -33,10 +33,10 @@ struct DotnetSurvey {
 // diagnostics_socket.h.
 DotnetSurvey SurveyDotnet(const std::string& folder, std::size_t max, absl::Duration limit);
 
-// Parses a reply to a request for facts of the process. Returns the version of the runtime, which
-// consists of visible ASCII characters. Fails with Unavailable if bytes are missing, with
-// Unimplemented if the runtime does not know the request, and with InvalidArgument if the bytes are
-// no reply.
+// Parses the bytes that were received so far in reply to the request ProcessInfo2. Returns the
+// version of the runtime, which consists of visible ASCII characters. Fails with Unavailable if
+// bytes are missing, with Unimplemented if the runtime does not know the request, and with
+// InvalidArgument if the bytes are no reply.
 absl::StatusOr<std::string> ParseRuntimeVersion(std::string_view received);
 
 }  // namespace collector

@@ -14,15 +14,15 @@ namespace collector {
 // Not thread-safe.
 class SocketWatch {
  public:
-  // Watches nothing if inotify cannot watch `folder`, for example because this user has no watches
-  // left.
+  // Begins to watch `folder`. Watches nothing if inotify cannot watch it, for example because this
+  // user has no watches left.
   explicit SocketWatch(const std::string& folder);
 
   // Returns a descriptor that is readable when files have been created, or -1 if nothing is
   // watched.
   int fd() const { return notices_.get(); }
   // Returns the names of sockets that were created since the last call. Sets `*is_incomplete` if
-  // the kernel has dropped some. Any user may create such files.
+  // names are missing, because the kernel dropped notices. Any user may create files of this name.
   std::vector<SocketName> Read(bool* is_incomplete);
 
  private:

@@ -47,7 +47,7 @@ class CgroupTable {
     std::uint64_t used_at = 0;  // value of uses_ at the last use
   };
 
-  // Removes half of the cgroups if a limit is reached.
+  // Removes the least recently used half of the cgroups if a limit is reached.
   void MakeRoom();
 
   std::string mount_;

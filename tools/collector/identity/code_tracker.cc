@@ -267,8 +267,8 @@ CodeTracker::Found CodeTracker::Find(std::uint32_t pid, std::uint64_t address,
   }
   if (program == nullptr) return found;
   if (program->until <= timestamp) {
-    // After the end of the process, no mapping is valid. The last thread of the process still
-    // executes code of the kernel.
+    // After the end of the process, no mapping is valid. Samples may still come from its last
+    // thread, but only with addresses of the kernel.
     found.program_from = found.from = program->until;
     return found;
   }

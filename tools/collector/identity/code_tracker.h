@@ -72,8 +72,8 @@ class CodeTracker {
   static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
   // Maximum number of mappings of a process at a time; further mappings are ignored.
   static constexpr std::size_t kMaxMappings = 16384;
-  // Maximum number of replaced mappings that are kept for a process. There is a limit because
-  // Find() searches all of them.
+  // Maximum number of replaced mappings that are kept for a program; further ones are not kept.
+  // There is a limit because Find() searches all of them.
   static constexpr std::size_t kMaxPast = 256;
 
   explicit CodeTracker(KernelSymbols kernel_symbols);
@@ -111,7 +111,8 @@ class CodeTracker {
   // Returns the mappings of the program that the process executes at a time; null: not known. The
   // copy is made once for each change of the mappings.
   std::shared_ptr<const CodeSnapshot> TakeSnapshot(std::uint32_t pid, std::uint64_t timestamp);
-  // Returns a number that changes whenever the mappings of the process change; 0: not known.
+  // Returns a number that changes whenever the mappings of the process change; 0 if the process is
+  // not known.
   std::uint64_t CountChanges(std::uint32_t pid) const;
 
  private:

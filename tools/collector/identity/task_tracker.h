@@ -83,10 +83,10 @@ class TaskTracker {
     return FindInTable(pid, tid, timestamp, cgroup);
   }
 
-  // Does the work of Find for a sample of a thread that has already given up its ids. perf reports
-  // the tid kExitedTask for this thread. `tid` is its tid from another source, if known. Returns
-  // the slot of the last identity with that tid that ended no later than `timestamp`. If there is
-  // none, returns a slot whose row has the name "(exited)" and no ids.
+  // Does the work of Find for a sample of an exiting thread whose ids the kernel has already
+  // released, so that perf reports the tid kExitedTask. `tid` is its tid from another source, if
+  // known. Returns the slot of the last identity with that tid that ended no later than
+  // `timestamp`. If there is none, returns a slot whose row has the name "(exited)" and no ids.
   Slot FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid, std::uint64_t timestamp,
                   std::uint64_t cgroup = kNoCgroup);
 

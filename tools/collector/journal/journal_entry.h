@@ -40,8 +40,8 @@ class JournalEntryBuilder {
   // Adds a field, given as "NAME=value". The first value of a name is used.
   void Add(std::string_view field);
 
-  // The following functions describe the current entry. pid() and command() return 0 and "" if it
-  // lacks the field.
+  // The following functions describe the current entry. pid() returns 0 if the entry has no _PID,
+  // and command() returns "" if it has no _COMM.
   std::uint8_t level() const { return JournalLevel(values_[kPriority].text); }
   std::uint32_t pid() const;
   const std::string& command() const { return values_[kCommand].text; }

@@ -100,7 +100,7 @@ absl::StatusOr<std::vector<std::string>> ParseJournalFields(const std::string& t
 
 absl::StatusOr<JournalFiles> FindJournalFiles(const std::string& folder) {
   constexpr char kName[] =
-      "; name one with files of a journal, such as /var/log/journal/MACHINE-ID";
+      "; name a directory with the files of a journal, such as /var/log/journal/MACHINE-ID";
   JournalFiles files;
   if (!folder.empty()) {
     std::error_code error;
@@ -128,8 +128,9 @@ absl::StatusOr<JournalFiles> FindJournalFiles(const std::string& folder) {
     }
     return absl::NotFoundError(
         absl::StrCat(where,
-                     ": systemd-journald does not run, so there is no journal; in a container, "
-                     "name the directory of the host's journal with --journal-dir"));
+                     ": there is no journal, because systemd-journald does not run or stores no "
+                     "messages; in a container, name the directory of the host's journal with "
+                     "--journal-dir"));
   }
   return files;
 }

@@ -39,8 +39,8 @@ struct JournalFiles {
   std::size_t unreadable = 0;  // files that this process has no right to read
 };
 
-// Counts the files in `folder`, or in the folders of this machine's journal if it is "". Fails if
-// there are none, or if this process may read none of them.
+// Counts the journal files in `folder`, or in the folders of this machine's journal if `folder` is
+// "". Fails if there are none, or if this process may read none of them.
 absl::StatusOr<JournalFiles> FindJournalFiles(const std::string& folder);
 
 }  // namespace collector

@@ -107,7 +107,8 @@ class Reader final : public JournalReader {
   // Reads the entry at the current position, unless it is later than `last`. Returns whether it is
   // later.
   bool ReadEntry(std::uint64_t last);
-  // Returns how many entries are missing between the previous entry and the current one.
+  // Returns how many entries are missing between last_ and the current entry, which becomes last_.
+  // Returns 0 if the number is not known.
   std::uint64_t CountDeleted();
   void ReadFields();
   bool IsWanted() const;

@@ -2,8 +2,8 @@
 //
 // The reader's thread converts the entries to EventHeader events, and another thread takes them.
 // The reader's thread may wait for a disk. Of the functions of JournalReader, only Open and the
-// destructor may also wait for it. If the other thread takes no entries, reading pauses, and the
-// journal keeps them.
+// destructor may also wait for a disk. If 16 MiB of entries wait for the other thread, reading
+// pauses, and entries that were not read stay in the journal.
 //
 // The entries of a journal are numbered. If this process may read all files, the reader therefore
 // counts the entries that journald deleted before the reader could read them. It also counts the
@@ -38,7 +38,7 @@ struct JournalEntry {
 
 // The state of a recording of the journal besides its entries.
 struct JournalReport {
-  std::string reason;            // why reading ended before it was requested; "" if it did not
+  std::string reason;            // why reading ended before its requested end; "" if it did not
   std::uint64_t other_boot = 0;  // entries left out, because they have no time on this boot's clock
   // Deleted entries that may or may not have been of the units or processes that are recorded.
   std::uint64_t maybe_deleted = 0;
@@ -48,7 +48,7 @@ struct JournalReport {
 class JournalReader {
  public:
   // Time for which reading continues after RequestStop, in ns, if journald does not confirm that it
-  // has written all messages: journald receives a message some time after a process has written it.
+  // has written all messages. journald receives a message some time after a process has written it.
   static constexpr std::uint64_t kSettle = 100'000'000;
   // Time between two searches for new entries, in ns.
   static constexpr std::uint64_t kEvery = 50'000'000;
@@ -70,8 +70,9 @@ class JournalReader {
   virtual std::vector<JournalEntry> Take() = 0;
   // Returns whether there are entries for Take, or the thread still reads.
   virtual bool is_active() const = 0;
-  // Ends the reading when all messages that processes have sent are in the journal, or after
-  // kSettle if journald does not confirm that they are. Later calls do nothing.
+  // Makes the thread end when it has read all messages that processes have sent, or after kSettle
+  // if journald does not confirm that they are in the journal. Does not wait. Later calls do
+  // nothing.
   virtual void RequestStop() = 0;
   virtual JournalReport Report() const = 0;
 };

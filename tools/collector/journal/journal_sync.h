@@ -7,7 +7,8 @@
 namespace collector {
 
 // Blocks until all messages that processes have sent are in the journal. Returns false if journald
-// does not confirm this within `timeout`, or refuses the request. It accepts requests only of root.
+// does not confirm this within `timeout`, or refuses the request. journald accepts this
+// request only from root.
 bool SynchronizeJournal(absl::Duration timeout);
 
 }  // namespace collector

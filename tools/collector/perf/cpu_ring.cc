@@ -43,8 +43,8 @@ absl::Status CpuRing::Redirect(const base::UniqueFd& tracepoint, const std::stri
   if (ioctl(tracepoint.get(), PERF_EVENT_IOC_SET_OUTPUT, event().get()) == 0) {
     return absl::OkStatus();
   }
-  return base::ErrnoStatus(errno,
-                           absl::StrCat(what, ": redirecting it to the ring of CPU ", number_));
+  return base::ErrnoStatus(
+      errno, absl::StrCat(what, ": redirecting its samples to the ring of CPU ", number_));
 }
 
 bool CpuRing::IsActive() const {

@@ -95,7 +95,7 @@ class CpuRings {
 
   // Waits until a ring is filled beyond its watermark, a tracepoint is registered, a descriptor
   // that was passed to WakeOn is readable, or a signal arrives; at most `timeout_ms`. Returns
-  // whether such a descriptor is readable.
+  // whether a descriptor that was passed to WakeOn is readable.
   bool Wait(int timeout_ms);
   // Makes Wait also return when `fd` is readable.
   absl::Status WakeOn(int fd) { return WakeOn(fd, WakeKind::kOther, 0); }

@@ -254,7 +254,8 @@ absl::Status OpenError(int error, const std::string& what) {
     case ENFILE:
       return base::DescriptorStatus(error, what);
     case ENOSYS:
-      return base::ErrnoStatus(error, what, "this kernel has no perf events (CONFIG_PERF_EVENTS)");
+      return base::ErrnoStatus(
+          error, what, "this kernel has no perf events; use a kernel with CONFIG_PERF_EVENTS=y");
     case ENODEV:
       return absl::NotFoundError(absl::StrCat(what, ": the CPU is offline"));
     case ENOENT:

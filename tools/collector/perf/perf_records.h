@@ -154,7 +154,8 @@ struct SampleRecord {
   // sample has no copy.
   std::optional<UserCopy> copy;
 };
-// Parses a sample that may have a stack. Returns false if it has none.
+// ParseSample parses a sample with or without a stack. ParseStackSample does the same for a sample
+// with a stack, and returns false if the sample has none.
 bool ParseStackSample(const PerfRecord& record, SampleRecord* sample);
 inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
   const std::span<const std::byte> bytes = record.bytes;

@@ -311,9 +311,10 @@ absl::Status CheckCgroups(const PerfTarget& target, int cpu) {
     if (OpenEvent(&attr, cgroup.get(), cpu, PERF_FLAG_PID_CGROUP).valid()) continue;
     if (errno == ENOENT) {
       return absl::FailedPreconditionError(
-          "the cgroup does not have the perf_event controller; if 'mount -t cgroup' shows it in a "
-          "hierarchy of cgroup v1, run 'umount /sys/fs/cgroup/perf_event'; else run 'echo +pids > "
-          "/sys/fs/cgroup/cgroup.subtree_control'");
+          "the cgroup does not have the perf_event controller; if 'mount -t cgroup' shows this "
+          "controller in a hierarchy of cgroup v1, run 'umount /sys/fs/cgroup/perf_event'; else "
+          "run 'echo +pids > /sys/fs/cgroup/cgroup.subtree_control', which also delegates "
+          "perf_event");
     }
     if (errno == EINVAL) {
       return absl::UnimplementedError(

@@ -27,9 +27,10 @@ struct PerfTracepoint {
   std::uint32_t rate = 0;  // samples of CPU time per second; for kCpuTimeId only
 };
 
-// Returns whether the kernel defers the user part of the stacks (deferred_stacks.h). It does so for
-// samples of CPU time and events of user_events, after which a thread soon returns to user space.
-// At another tracepoint, and when it is switched out, a thread may block for any time.
+// Returns whether the user part of the stacks is deferred (deferred_stacks.h). If the kernel can
+// defer it, the collector requests this for samples of CPU time and events of user_events, after
+// which a thread soon returns to user space. At another tracepoint, and when it is switched out, a
+// thread may block for any time.
 bool DefersStacks(const PerfTracepoint& tracepoint);
 
 // Returns the number of events that a tracepoint needs on each CPU. Each event has a descriptor.

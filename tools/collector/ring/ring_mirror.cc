@@ -80,7 +80,8 @@ absl::StatusOr<std::unique_ptr<RingMirror>> RingMirror::Create(std::span<const s
       ring::kControlsOffset + std::size_t{mirror->chunk_count_} * sizeof(ring::ChunkControl);
   mirror->fd_ = base::UniqueFd(memfd_create("nettrace", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!mirror->fd_.valid()) {
-    return base::DescriptorStatus(errno, "a copy of the service's region: memfd_create");
+    return base::DescriptorStatus(errno,
+                                  "cannot create a copy of the service's region: memfd_create");
   }
   const int fd = mirror->fd_.get();
   if (ftruncate(fd, static_cast<off_t>(mirror->region_bytes_)) != 0 ||

@@ -29,7 +29,7 @@ constexpr std::array kTexts = {
     RingRefusalText{"oldVersion", "the service and the collector have no common version",
                     "build the service with a newer libeventheader"},
     RingRefusalText{"noHello", "the process connected, but did not send its first message in time",
-                    "check the process: it may be stopped, or is not a service"},
+                    "check the process: it may be stopped, or may not be a service"},
     RingRefusalText{"badMessage", "the service sent a malformed message",
                     "use a libeventheader of the version of the collector"},
     RingRefusalText{"tooManyMessages", "the service sent too many messages within a second",
@@ -86,12 +86,12 @@ std::vector<std::string> RingRefusalNews::Take(const RingRefusals& refusals) {
     if (known != before.end() && entry.last - known->second < kSpell) continue;
     const RingRefusalText& text = TextOf(entry.reason);
     const bool has_user = entry.uid != static_cast<uid_t>(-1);
-    messages.push_back(absl::StrCat("refused the service with the process id ", entry.pid,
-                                    has_user ? absl::StrCat(" of user ", entry.uid) : "", ": ",
-                                    std::string(text.message), entry.detail.empty() ? "" : ": ",
-                                    entry.detail, "; ", std::string(text.remedy),
-                                    "; further refusals", has_user ? " of this user" : "",
-                                    " for this reason are only counted"));
+    messages.push_back(absl::StrCat(
+        "refused the service with the process id ", entry.pid,
+        has_user ? absl::StrCat(" of user ", entry.uid) : "", ": ", std::string(text.message),
+        entry.detail.empty() ? "" : ": ", entry.detail, "; ", std::string(text.remedy),
+        "; further refusals", has_user ? " of this user" : "",
+        " for this reason are only counted, until there has been none for 1 min"));
   }
   return messages;
 }

@@ -334,7 +334,7 @@ std::size_t RingRegion::Parse(ChunkInfo* info, std::span<const std::byte> bytes,
     }
     const std::uint64_t number = Extend(info->next, record.number);
     if (number < info->next || number - info->next > kMostLost) break;
-    // Skips an event that this or a previous collector has already accounted for.
+    // Passes only events that neither this nor a previous collector has accounted for.
     if (number >= expected.number) [[likely]] {
       const std::uint64_t lost = number - expected.number;
       if (!consume({info->writer, number, lost > kMostLost ? 0 : lost, record.timestamp, record.set,

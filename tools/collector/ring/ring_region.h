@@ -1,5 +1,6 @@
 // Reads the region of a service: the memory through which the service passes events without
-// user_events. libeventheader/base/ring_layout.h defines its layout.
+// user_events. libeventheader/base/ring_layout.h defines its layout. A chunk is a part of the
+// region that has the records of one writer at a time.
 #ifndef TOOLS_COLLECTOR_RING_RING_REGION_H_
 #define TOOLS_COLLECTOR_RING_RING_REGION_H_
 
@@ -62,9 +63,9 @@ class RingRegion {
   using Name = absl::FunctionRef<void(std::uint32_t set, std::string_view name)>;
 
   // Opens the region whose descriptor a service has sent. Fails with ResourceExhausted if the file
-  // is larger than the limit. Fails with InvalidArgument if the file is not a writable memfd of
-  // normal pages, is not sealed against changes of its size, or does not begin with the header of a
-  // region. Fails with another error if its memory cannot be allocated or mapped.
+  // is larger than the limit, or if there is too little memory for it. Fails with InvalidArgument
+  // if the file is not a writable memfd of normal pages, is not sealed against changes of its size,
+  // or does not begin with the header of a region. Fails with another error if a system call fails.
   static absl::StatusOr<std::unique_ptr<RingRegion>> Open(base::UniqueFd fd, const Limits& limits);
   RingRegion(const RingRegion&) = delete;
   RingRegion& operator=(const RingRegion&) = delete;
@@ -146,8 +147,8 @@ class RingRegion {
   // Number of invalid records and chunks, which a correct service cannot have written. Read() skips
   // the bytes from an invalid record to the end of the committed bytes of its chunk.
   std::uint64_t corrupt() const { return corrupt_; }
-  // Number of losses that Read() has passed to `lose` without an event number. A signal handler
-  // wrote each such event while the thread that it interrupted was writing an event.
+  // Number of losses that Read() has passed to `lose` without an event number. These are events of
+  // signal handlers that interrupted a write of their thread when no other writer was available.
   std::uint64_t lost_nested() const { return lost_nested_; }
 
  private:

@@ -114,8 +114,9 @@ absl::StatusOr<std::string> RingSocketPath() {
   if (geteuid() == 0) return std::string(ring::kSystemSocket);
   if (std::string path = UserSocketPath(); !path.empty()) return path;
   return absl::FailedPreconditionError(
-      "no directory for the socket of services: XDG_RUNTIME_DIR is not set; log in as a user, run "
-      "as root, or set EVENTHEADER_SOCKET to a path for the collector and its services");
+      "no directory for the socket of services: XDG_RUNTIME_DIR is not set to an absolute path; "
+      "log in as a user, run as root, or set EVENTHEADER_SOCKET to a path for the collector and "
+      "its services");
 }
 
 bool HasCollector(const std::string& path) {
@@ -420,8 +421,10 @@ void RingServer::AddClient(base::UniqueFd socket) {
   event.events = EPOLLIN;
   event.data.u64 = client->number_;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client->socket_.get(), &event) != 0) {
-    Refuse(*client, RingRefusal::kSystemError,
-           std::string(base::ErrnoStatus(errno, "waiting for its messages: epoll_ctl").message()));
+    Refuse(
+        *client, RingRefusal::kSystemError,
+        std::string(
+            base::ErrnoStatus(errno, "waiting for messages of the service: epoll_ctl").message()));
     EndConnection(std::move(client->socket_));
     return;
   }
@@ -598,15 +601,15 @@ bool RingServer::Greet(RingClient* client, Received received, RingServerUser* us
   const std::uint64_t bytes =
       is_inline ? RingMirror::MemoryOf((*region)->chunk_count()) : chunk_bytes;
   const auto refuse_bytes = [&](const char* what, std::uint64_t used, std::uint64_t most) {
-    return refuse(
-        ring::RefuseReason::kTooManyClients, RingRefusal::kTooManyBytes,
-        absl::StrCat(what, " ", used, " of ", most, " bytes, and this service needs ", bytes));
+    return refuse(ring::RefuseReason::kTooManyClients, RingRefusal::kTooManyBytes,
+                  absl::StrCat(what, " ", used, " of at most ", most,
+                               " bytes, and this service needs ", bytes));
   };
   if (owner.bytes + bytes > options_.bytes_of_user) {
-    return refuse_bytes("the rings of this user have", owner.bytes, options_.bytes_of_user);
+    return refuse_bytes("the rings of this user take", owner.bytes, options_.bytes_of_user);
   }
   if (is_inline && copies_bytes_ + bytes > options_.bytes_of_copies) {
-    return refuse_bytes("the collector's copies of rings, of all users, have", copies_bytes_,
+    return refuse_bytes("the collector's copies of the rings of all users take", copies_bytes_,
                         options_.bytes_of_copies);
   }
   owner.bytes += bytes;

@@ -39,10 +39,10 @@ absl::StatusOr<Selection> Select(const std::vector<Selector>& selectors, const T
 
 // Counts the descriptors that a recording may still open for tracepoints that patterns select.
 //
-// Some descriptors are reserved for files of the program itself. Any service may register
-// tracepoints of user_events. The tracepoints of the first service could therefore leave no
-// descriptors for later services. To prevent this, the tracepoints of user_events whose names begin
-// with the same letters (ExtractLetters) have at most three times as many descriptors as are free.
+// Some descriptors are reserved for the collector's own files. Any service may register tracepoints
+// of user_events. The tracepoints of the first service could therefore leave no descriptors for
+// later services. To prevent this, the tracepoints of user_events whose names begin with the same
+// letters (ExtractLetters) may have at most three times as many descriptors as remain free.
 class DescriptorBudget {
  public:
   static constexpr std::size_t kReserve = 64;

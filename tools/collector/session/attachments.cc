@@ -79,11 +79,10 @@ std::string TakenNameWarning(const Tracefs::Name& name, const std::string& forma
   }
   const UserEventDefinition definition = {name.event, FieldsOfFormat(format)};
   if (definition.IsEventHeader()) return "";
-  return absl::StrCat("tracepoint ", ToText(name),
-                      ": another program has registered the name with the fields '",
-                      definition.fields,
-                      "', so services cannot register it; delete it with 'eventheader unregister ",
-                      name.event, "', which shows its users if it is in use");
+  return absl::StrCat(
+      "tracepoint ", ToText(name), ": another program has registered the name with the fields '",
+      definition.fields, "', so services cannot register it; 'eventheader unregister ", name.event,
+      "' deletes this tracepoint, or names the processes that may use it");
 }
 
 // Marks the selectors in `tracepoints` that match the tracepoint `name`, which is already attached.
@@ -456,8 +455,8 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
         lacks_descriptors_ = lacks_descriptors_ || absl::IsResourceExhausted(attached);
         session->tracepoints().Skip(text, std::string(attached.message()));
       } else if (name.system != Selector::kUserEventsSystem) {
-        // A removed tracepoint of user_events is not reported as skipped, because a program that
-        // ends usually removes its tracepoints.
+        // Only a removed tracepoint of the kernel is reported as skipped. A removed tracepoint of
+        // user_events is not, because a program that ends usually removes its tracepoints.
         session->tracepoints().Skip(text, std::string(Removed(name).message()));
       }
     }

@@ -63,8 +63,8 @@ struct AttachmentOptions {
   // Maximum time for registering remembered tracepoints when a session starts. Only those that its
   // patterns select are registered.
   absl::Duration register_for = absl::Seconds(2);
-  // Whether services pass their events through rings in user space if the kernel has no
-  // user_events. Selectors of user_events are then not an error.
+  // Whether the capture also records services that pass their events through rings in user space.
+  // If so, a selector of user_events is not an error on a kernel without user_events.
   bool uses_rings = false;
   // Threads of the collector besides the thread that calls Capture::Poll. Kernel events of all
   // these threads are not recorded.

@@ -124,8 +124,8 @@ void WarnOfStacks(const CodeTracker* code, const TargetSelection& target, Sessio
       has_samples || std::any_of(selectors.begin(), selectors.end(), [](const Selector& selector) {
         return selector.stacks && (selector.stacks->user || !selector.stacks->any());
       });
-  // A collector with CAP_SYS_PTRACE does not warn: no further privilege would show it the code that
-  // the kernel hides.
+  // Does not warn if the collector has CAP_SYS_PTRACE: no further privilege would let it read
+  // /proc/PID/maps of the remaining processes.
   const std::size_t unreadable = has_user_stacks ? CountUnreadable(*code, target) : 0;
   if (unreadable != 0 && !HasCapability(CAP_SYS_PTRACE)) {
     tracepoints.Warn(absl::StrCat(
@@ -152,7 +152,7 @@ void WarnOfDeferredStacks(std::uint64_t missing, SessionWriter* session) {
 void WarnOfRefusedFiles(std::size_t refused, SessionWriter* session) {
   if (refused == 0) return;
   session->tracepoints().Warn(absl::StrCat(
-      "did not read the table of call frames of ", base::Counted(refused, "file"),
+      "the table of call frames was not read from ", base::Counted(refused, "file"),
       ", whose file system is of an unknown type, or may wait for a user's process "
       "(FUSE); stacks may end in the code of such a file and have the label StackCut"));
 }
@@ -172,10 +172,10 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfCapture per
       attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_,
                    [this] {
                      // Runs before a tracepoint is attached. How the losses of a session are
-                     // counted depends on whether it has all tracepoints of the capture, which may
-                     // change now. Therefore all losses so far are counted first. This is not
-                     // necessary if there is one session, or if the losses have been counted since
-                     // the last drain: only a drain passes LOST records to the sessions.
+                     // counted depends on whether the session has all tracepoints of the capture,
+                     // which may change now. Therefore all losses so far are counted first. This is
+                     // not necessary if there is one session, or if the losses have been counted
+                     // since the last drain: only a drain passes LOST records to the sessions.
                      const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
                      return is_counted ? absl::OkStatus()
                                        : AccountLosses(PerfCapture::Losses::kAll);
@@ -283,8 +283,8 @@ absl::Status Capture::WaitForServices() {
 }
 
 absl::Status Capture::AcceptServices() {
-  // Drains after each Serve, because a service that has ended counts as a connection until its
-  // events have been read.
+  // Drains after each Serve, because a service that has ended counts towards the maximum number of
+  // connections until its events have been read.
   for (int i = 0; i < kRoundsAtOnce && rings_->HasArrivals(); ++i) {
     rings_->Serve();
     const std::uint64_t now = SessionClockNow();
@@ -781,8 +781,8 @@ void Capture::DrainSamples(std::uint64_t limit) {
         }
       },
       [this](std::size_t cpu, std::uint64_t total) {
-        // A LOST record also counts lost user parts of stacks. The number of lost samples is then
-        // known from the kernel's counts only.
+        // If user parts of stacks are deferred, a LOST record also counts lost user parts. The
+        // number of lost samples is then passed as 0 (not known): only the kernel's counts have it.
         distributor_.LostInPlace(cpu, perf_.defers_stacks() ? 0 : total);
         if (off_cpu_index_) {
           off_cpu_.Miss(perf_.rings().cpus()[cpu].last_sample(), SessionClockNow());

@@ -67,8 +67,9 @@ struct CaptureOptions {
   // Whether the file states the executable, cgroup, systemd unit and container of each thread
   // (see tools/collector/identity/task_tracker.h). Adds 8 bytes to each event in a ring.
   bool identity = false;
-  // Whether sessions may have selectors with stacks. The capture then tracks the code that
-  // processes map, so that the files can describe the addresses.
+  // Whether sessions may have stacks: selectors with stacks, samples of CPU time, or times without
+  // a CPU. The capture then tracks the code that processes map, so that the files can describe the
+  // addresses.
   bool stacks = false;
   // Maximum of StackOptions::copied_bytes of all sessions; 0: no stacks are copied and unwound.
   std::size_t copied_bytes = 0;
@@ -187,8 +188,9 @@ class Capture {
   // Gives back the memory that GiveBackRings had to keep, if the outputs have now delivered the
   // events. Returns false if the memory must still be kept.
   bool GiveBackDelivered();
-  // Waits up to `limit`, in ns, as CpuRings::Wait does, and calls GiveBackDelivered in between.
-  // Returns whether a descriptor that was passed to CpuRings::WakeOn is readable.
+  // Waits for at most `limit` ns, as CpuRings::Wait does. While outputs have not delivered the
+  // events from rings in user space, also calls GiveBackDelivered from time to time. Returns
+  // whether a descriptor that was passed to CpuRings::WakeOn is readable.
   bool Wait(std::uint64_t limit);
 
   // Begins to read the session's streams of .NET processes.
@@ -200,7 +202,7 @@ class Capture {
   // in ns.
   std::uint64_t Slack() const;
   // Passes events of streams up to `limit`, in ns. Returns the time up to which the caller must
-  // drain next, which is earlier if there are more events than an interval can hold.
+  // drain the rings: `limit`, or earlier if there are more events than an interval can hold.
   std::uint64_t DrainStreams(std::uint64_t limit);
   // Returns whether rings or streams have so many records that they should be drained again at
   // once.
@@ -219,8 +221,8 @@ class Capture {
   std::uint64_t NextWork() const;
   // Attaches the remaining tracepoints that patterns select, for a session that began at `start`.
   absl::Status AttachTheRest(std::uint64_t start);
-  // Does all steps of a session's start up to the creation of its sink, which is the last of these
-  // steps. Returns the time from which the session has events.
+  // Does the first part of a session's start: attaches and enables its tracepoints, and finally
+  // creates its sink. Returns the time from which the session has events.
   absl::StatusOr<std::uint64_t> Prepare(SessionWriter* session, const SinkFactory& make_sink);
   // Drains the rings up to `now`, in parts that an interval can hold, and ends the intervals that
   // are full or whose time is over. `settled` is the time up to which no more records can appear in
@@ -252,7 +254,7 @@ class Capture {
   void AccountSkippedStacks();
   // Passes all waiting samples to Distributor::Learn, if the capture records events of .NET.
   void LearnFromSamples();
-  // Begins to record switches, if the session records them and no other session does.
+  // Begins to record times without a CPU, if the session records them and no other session does.
   void PrepareOffCpu(const SessionWriter& session);
   // Writes the times without a CPU that ended no later than `limit`. All samples up to `limit` must
   // have been drained.
@@ -284,7 +286,7 @@ class Capture {
   std::unique_ptr<RingFeed> rings_;                   // null: the socket is not open
   std::unique_ptr<StackUnwinder> unwinder_;           // null: no stacks are unwound
   std::vector<std::unique_ptr<StreamFeed>> streams_;  // feeds of the sessions that have any
-  bool awaits_delivery_ = false;                      // GiveBackRings waits for outputs
+  bool awaits_delivery_ = false;  // memory of rings is kept until outputs have delivered
   std::vector<CgroupFolder> cgroups_;
   absl::Status kernel_status_;
   std::vector<std::unique_ptr<SessionWriter>> sessions_;

@@ -25,8 +25,8 @@ class CgroupFollower {
   // Descriptor that is readable after a change in the folders above the cgroup; -1 if inotify is
   // not available.
   int fd() const { return inotify_.get(); }
-  // Returns a descriptor of the folder if the cgroup has appeared or been replaced since the last
-  // call. Must be called when the descriptor is readable, and once a second with `is_due` set.
+  // Returns a descriptor of the cgroup's folder if the cgroup has appeared or been replaced since
+  // the last call. Must be called when fd() is readable, and once a second with `is_due` set.
   std::optional<base::UniqueFd> Look(bool is_due);
   // Returns the time of the last check before the cgroup appeared, in ns of the session clock; 0 if
   // the first check found the cgroup.

@@ -30,10 +30,11 @@ class Distributor {
   // index. Must not be called after AddRingThread.
   void AddCpu(int number);
 
-  // Adds a capture thread: for a thread whose events come through a ring in user space or in a
-  // stream of .NET, for the journal, or for events of WriteValue. Returns its index, which follows
-  // those of the CPUs and is the same in each session. `name` is its name in the files. `source`
-  // identifies the ring writer (trace::RingThreadSource); "" if the events are not of a ring.
+  // Adds a capture thread, whose events have their own numbers, as the events of each CPU do. It is
+  // for a thread whose events come through a ring in user space or in a stream of .NET, for the
+  // journal, or for events of WriteValue. Returns its index, which follows those of the CPUs and is
+  // the same in each session. `name` is its name in the files. `source` identifies the ring writer
+  // (trace::RingThreadSource); "" if the events are not of a ring.
   std::size_t AddRingThread(const std::string& name, const std::string& source = "");
   // Removes the capture thread at `index`. Another capture thread may get this index.
   void RemoveRingThread(std::size_t index) { free_ring_threads_.push_back(index); }
@@ -78,8 +79,8 @@ class Distributor {
   // assigned to it or assigns later. Also writes to the session an event for each process that
   // exists, with its name. The session must be open, and must live until Remove.
   void Begin(SessionWriter* session, std::uint64_t start);
-  // Stops passing events to the session. Returns the ids of the kernel's tracepoints that no
-  // session has any more.
+  // Stops passing events to the session. Returns the ids of AddTracepoint and AddUniversalEvent
+  // that no session has any more.
   std::vector<int> Remove(SessionWriter* session);
 
   // Registers the format of a tracepoint, unless it is registered already. Fails with
@@ -96,7 +97,8 @@ class Distributor {
   // Assigns the tracepoint to the session.
   void Give(int id, SessionWriter* session);
   const std::vector<SessionWriter*>& FindSessions(int id) const;
-  // Returns the ids of the kernel's tracepoints of the session, in ascending order.
+  // Returns the ids of AddTracepoint and AddUniversalEvent that the session has, in ascending
+  // order.
   std::vector<int> FindTracepoints(const SessionWriter* session) const;
 
   // Leaves kernel events of the process `pid` out of all sessions from now on.

@@ -62,8 +62,8 @@ void DotnetRecording::Begin(Session* session) {
   if (!HasCapability(CAP_SYS_PTRACE) || !HasCapability(CAP_DAC_OVERRIDE)) {
     session->LeaveOut(
         "dotnet:others",
-        "events of .NET of other users: the collector cannot request them; run it as root, or "
-        "with CAP_SYS_PTRACE and CAP_DAC_OVERRIDE");
+        ".NET events of processes of other users: the collector cannot request these events; run "
+        "the collector as root, or with CAP_SYS_PTRACE and CAP_DAC_OVERRIDE");
   }
   sessions_->Begin();
 }
@@ -84,18 +84,19 @@ void DotnetRecording::LeaveOut(bool all, Session* session) {
     left_out.insert({process.pid, process.start});
     if (left_out_.contains({process.pid, process.start})) continue;
     session->LeaveOut(absl::StrCat("dotnet:", process.pid),
-                      absl::StrCat("events of .NET of process ", process.pid, " (", process.name,
+                      absl::StrCat(".NET events of process ", process.pid, " (", process.name,
                                    "): ", process.reason));
   }
   left_out_ = std::move(left_out);
   if (report_.not_asked > not_asked_) {
     session->LeaveOut(
         "dotnet:further",
-        absl::StrCat(
-            "events of .NET of further processes (", report_.not_asked - not_asked_,
-            "): not requested, because the collector requests the events of at most ",
-            DotnetReport::kMaxProcesses,
-            " processes at a time; at most three quarters of this number may belong to one user"));
+        absl::StrCat(".NET events of further processes (", report_.not_asked - not_asked_,
+                     "): not requested, because the collector requests the events of at most ",
+                     DotnetReport::kMaxProcesses,
+                     " processes at a time, and at most three quarters of this number may belong "
+                     "to one user; select processes with --pid, or with pids in the settings of "
+                     "nettraced"));
   }
   not_asked_ = report_.not_asked;
 }

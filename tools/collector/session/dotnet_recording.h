@@ -62,8 +62,8 @@ class DotnetRecording {
   const DotnetReport& report() const { return report_; }
 
  private:
-  // Reports processes to the session: all that have not enabled their events, or only those that
-  // were given up.
+  // Reports processes to the session: if `all` is set, all that have not enabled their events;
+  // otherwise only those that were given up.
   void LeaveOut(bool all, Session* session);
 
   UserEventRegistrations registrations_;

@@ -38,7 +38,7 @@ namespace collector {
 struct EventPipeFeedOptions {
   std::shared_ptr<EventPipeInbox> inbox;
   SessionWriter* session = nullptr;
-  // Largest CPU number of the machine. An event with a larger one has no CPU number.
+  // Largest CPU number of the machine. An event with a larger number is written without a CPU.
   std::uint32_t last_cpu = 0;
   // Whether processes must be read from /proc, because perf does not report them.
   bool reads_processes = false;

@@ -116,18 +116,18 @@ void JournalFeed::Abandon(const std::string& reason) {
     options_.session->LeaveOut("journal", absl::StrCat("entries of the journal: ", why));
   }
   if (report.other_boot != 0) {
-    options_.session->LeaveOut("journal:boot",
-                               absl::StrCat("entries of the journal of another boot, whose clock "
-                                            "differs: ",
-                                            report.other_boot));
+    options_.session->LeaveOut(
+        "journal:boot", absl::StrCat("entries of the journal from another boot, which have no "
+                                     "time on the clock of this boot (number of entries: ",
+                                     report.other_boot, ")"));
   }
   if (report.maybe_deleted != 0) {
     options_.session->LeaveOut(
         "journal:maybe",
         absl::StrCat(
             "entries of the journal that were deleted before they were read, and may have been of "
-            "the selected units: ",
-            report.maybe_deleted, "; raise SystemMaxUse= and RuntimeMaxUse= in journald.conf"));
+            "the selected units (number of entries: ",
+            report.maybe_deleted, "); raise SystemMaxUse= and RuntimeMaxUse= in journald.conf"));
   }
 }
 

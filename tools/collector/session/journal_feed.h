@@ -49,8 +49,8 @@ class JournalFeed final : public StreamFeed {
   ~JournalFeed() override;
 
   const SessionWriter* session() const override { return options_.session; }
-  // journald adds an entry to the journal at once, and the reader finds it within
-  // JournalReader::kEvery. The rest of this time is a margin for busy machines.
+  // Returns 0.3 s. journald adds an entry to the journal at once, and the reader finds the entry
+  // within JournalReader::kEvery. The rest of the 0.3 s is a margin for busy machines.
   std::uint64_t delay() const override { return 300'000'000; }
   void Receive() override;
   std::uint64_t Drain(std::uint64_t limit, bool is_bounded) override;
@@ -86,9 +86,9 @@ class JournalFeed final : public StreamFeed {
   Distributor* distributor_;
   std::array<int, kJournalLevels> ids_ = {};  // ids of the tracepoints, by level - 1
   Thread thread_;
-  // Whether suppressing_ is valid: the capture thread of the losses that journald reports, which is
-  // added at the first of these losses. It is separate from thread_, so that the account can
-  // distinguish these losses from deleted entries.
+  // `suppressing_` is the capture thread of the losses that journald reports. It is added at the
+  // first of these losses, which sets has_suppressing_. It is separate from thread_, so that the
+  // account can distinguish these losses from deleted entries.
   bool has_suppressing_ = false;
   Thread suppressing_;
   std::uint64_t last_;  // ns; time of the last entry, or of the start

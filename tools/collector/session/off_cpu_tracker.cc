@@ -88,8 +88,8 @@ void OffCpuTracker::SwitchOut(const Waiting& waiting) {
     return;
   }
   Thread& thread = threads_[waiting.tid];
-  // The thread was switched out before, so the record of its switch in is missing or comes too
-  // late.
+  // If the thread's previous interval has not ended, the record of its switch in is missing or
+  // comes too late. That interval counts as lost.
   if (std::exchange(thread.out, 0) != 0) ++lost_;
   const std::size_t capacity = thread.stack.capacity();
   if (waiting.stack_size > capacity && bytes_ + waiting.stack_size - capacity > kMaxBytes) {

@@ -91,7 +91,7 @@ class OffCpuTracker {
   const TaskTracker* tasks_;
   absl::flat_hash_map<std::uint32_t, Thread> threads_;  // by tid
   std::size_t bytes_ = 0;                               // memory of the stacks in threads_
-  std::size_t next_drop_ = 1024;  // number of threads from which on DropEnded removes threads
+  std::size_t next_drop_ = 1024;  // minimum number of threads at which DropEnded removes threads
   std::vector<Waiting> waiting_;
   std::vector<std::byte> stacks_;       // stacks of waiting_
   std::vector<std::byte> kept_stacks_;  // used by Keep only

@@ -119,8 +119,8 @@ absl::Status CheckKernel(const std::vector<Selector>& selectors, const absl::Sta
   std::string message =
       absl::StrCat("selector '", found->text, "' needs the kernel's events: ", kernel.message());
   if (NamesKernelSystem(*found)) {
-    absl::StrAppend(&message, "; for the events of a service's provider of this name, use '",
-                    found->system, "'");
+    absl::StrAppend(&message, "; to record a service's provider of this name, use '", found->system,
+                    "'");
   }
   return absl::Status(kernel.code(), message);
 }
@@ -179,7 +179,7 @@ void RingFeed::FindPredecessor(Client* client) {
     if (number == connection.number()) break;
     if (other.connection->region().id() != connection.region().id()) continue;
     client->predecessor = number;
-    // Another process could state the id of the service's region.
+    // Takes nothing over from another process, which could state the id of this service's region.
     if (!HaveSameRegion(*other.connection, connection)) continue;
     client->sent_before = std::max(client->sent_before, SentUntil(other));
     ClearUnsent(&other);
@@ -515,7 +515,8 @@ void RingFeed::AccountUnsent(Client* client, std::uint64_t now) {
 
 void RingFeed::ClearUnsent(Client* client) {
   client->unsent.reset();
-  // Lets GiveBack() remove the client, which waited for this.
+  // Makes Mark() and GiveBack() run once more for a client that has been read to its end.
+  // GiveBack() then removes the client.
   client->can_mark = client->can_mark || client->is_final;
 }
 
@@ -652,7 +653,7 @@ void RingFeed::PassMissing(Client* client, SessionPositions* of_session,
     Thread& thread = FindThread(client, writer.writer);
     if (thread.ordinal == writer.writer.ordinal) thread.next = std::max(thread.next, writer.number);
     thread.has_moved = true;
-    // A correct service has no larger number.
+    // Does not count more than kMostMissing events, which only a faulty service can have lost.
     if (ending == Ending::kInterrupted && lost != 0 && lost <= kMostMissing && thread.is_target &&
         is_recorded) {
       session->LoseOfRing(thread.index, thread.name, lost, now,
@@ -678,8 +679,8 @@ std::uint64_t RingFeed::ApplyPosition(SessionPositions* of_session, const Part& 
   const std::uint64_t first = part.number - std::min(part.number, part.lost);
   const std::uint64_t after = part.number + (has_event ? 1 : 0);
   if (first > position.number) {
-    // The service has changed its memory in a way that no collector does: PassMissing has moved the
-    // position to the first event that the region has. The position is useless.
+    // PassMissing has moved the position to the first event that the region had, so the service has
+    // changed its memory since. The position is useless, and all losses of the part count.
     of_session->positions.erase(found);
     return part.lost;
   }
@@ -775,8 +776,8 @@ void RingFeed::WritePositions(SessionWriter* session, bool all) {
       if (!all && !thread.has_moved) continue;
       const auto found = left.find(ordinal);
       std::optional<trace::RingPositionEntry> entry = session->FindRingUnits(thread.index);
-      // A writer from which the session has got no unit yet also needs a position, so that its
-      // events are counted if a crash loses them.
+      // A writer from which the session has got no event or loss yet also needs a position, so that
+      // its events are counted if a crash loses them.
       if (!entry && found == left.end() && !Contains(client.sessions, session)) continue;
       if (!entry) entry.emplace();
       entry->number = thread.next;

@@ -5,7 +5,8 @@
 // events, and the sessions. Output: enabled tracepoints in the services; events and losses, which
 // the distributor passes to the sessions. Each thread of a service is a separate capture thread in
 // the files, as each CPU is, and its events are numbered separately. So the thread's events in a
-// file and those counted as lost there add up to the events that the thread wrote.
+// file and those counted as lost there add up to the events that the thread wrote. A service that
+// cannot share its memory sends its events over an *inline* connection (ring_mirror.h).
 //
 // Guarantees: A service can change its memory at any moment, and can claim anything. Only its
 // process and user are certain, because the kernel reports them. Timestamps that are earlier than
@@ -64,8 +65,8 @@ struct RingFeedOptions {
   // Services whose events are recorded. A session may have a narrower target
   // (SessionOptions::target).
   RingTarget target;
-  // Largest CPU number of the machine. If a service claims a larger one, the event has no CPU
-  // number.
+  // Largest CPU number of the machine. If a service claims a larger number, the event is written
+  // without a CPU.
   std::uint32_t last_cpu = 0;
   // Whether processes must be read from /proc, because perf does not report them.
   bool reads_processes = false;
@@ -174,6 +175,7 @@ class RingFeed final : private RingServerUser {
     // the event.
     std::vector<std::pair<SessionWriter*, std::vector<RingFilter>>> filters;
   };
+  // A ring writer of a client (RingWriter): a thread, or the signal handlers of a thread.
   struct Thread {
     std::size_t index = 0;      // returned by Distributor::AddRingThread
     std::uint64_t ordinal = 0;  // ordinal of its ring writer
@@ -296,10 +298,11 @@ class RingFeed final : private RingServerUser {
   }
   // Returns whether both connections are those of one process with one region.
   static bool HaveSameRegion(const RingClient& a, const RingClient& b);
-  // Takes over what an earlier connection of the process has sent, if there is one.
+  // Searches for earlier connections with the client's region. Takes over, from those of the same
+  // process, the time up to which they have sent events.
   void FindPredecessor(Client* client);
-  // Records the client's unsent events in the sessions, if the process has ended or has not
-  // connected again in time.
+  // Records in the sessions that the client may have ended with unsent events, if the process has
+  // ended or has not connected again in time.
   static void AccountUnsent(Client* client, std::uint64_t now);
   // Ends the wait for the process to connect again.
   static void ClearUnsent(Client* client);
@@ -323,15 +326,15 @@ class RingFeed final : private RingServerUser {
   // that is less than 0.1 s older. If the thread has ended, returns the last name that is known.
   const std::string& CommOf(const Client& client, Thread* thread, std::uint64_t timestamp) const;
   // Passes a part of the thread to the sessions. The event of the part has `size` bytes at `event`.
-  // These parameters are faster than a span: a span is copied by one load of both of its words, and
-  // the processor delays this load until both stores are complete.
+  // Two parameters are faster than a span: a span is copied by one load of both of its words, and
+  // the processor delays this load until both words have been stored.
   void Pass(Client* client, Thread* thread, const Part& part, const std::byte* event,
             std::size_t size);
   // Adds to without_ the sessions whose filters reject the event.
   void ApplyFilters(const Client& client, Thread* thread, const Set& set,
                     const SampleRecord& sample, std::uint64_t timestamp);
-  // Moves the session's positions of the client's writers to the client, and calls PassMissing.
-  // Returns whether there were any positions.
+  // Moves the session's positions of the client's writers from unused_positions_ to the client, and
+  // calls PassMissing. Returns whether any of these positions are left.
   bool TakePositions(Client* client, SessionWriter* session);
   // Moves each position to the first event that the session can still get from the region. The
   // events in between may be in no file of the session: their memory was given back to the service,

@@ -79,7 +79,7 @@ struct SessionSummary {
   // OK if no error has occurred; the file is then complete after Capture::StopSession. After an
   // error, the file is readable up to its last complete block.
   absl::Status status;
-  std::uint64_t events = 0;   // number of events, without those of processes and of the collector
+  std::uint64_t events = 0;   // number of events, without process_events and collector_events
   std::uint64_t lost = 0;     // lost events, including dropped ones
   std::uint64_t dropped = 0;  // part of `lost`: events that came while the sink was full
   // Part of `events`: written as bytes, because they could not be decoded, or because their process
@@ -105,8 +105,8 @@ struct SessionSummary {
   std::uint64_t sequence_points = 0;
   std::uint64_t section = 0;  // number of the last section; the first is 0
   // `events_written` are the events that are certainly in the file, because the sink has delivered
-  // them. `events_missing` are all other events. Both include events of processes and of the
-  // collector.
+  // them. `events_missing` are all other events. Both include `process_events` and
+  // `collector_events`.
   std::uint64_t events_written = 0;
   std::uint64_t events_missing = 0;
   // Whether the kernel reports the registration of tracepoints of user_events. No value if no

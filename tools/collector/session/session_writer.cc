@@ -372,7 +372,7 @@ void SessionWriter::CheckTriggers(const ConvertedEvent& event) {
   triggers_->Check(event, [&event] { return event.source->MetadataFor(event); });
 }
 
-// After an error, the session ignores all later calls.
+// After an error, the session accepts no more events, and writes nothing more to its file.
 void SessionWriter::Fail(const absl::Status& status) {
   status_ = status;
   length_ = 0;

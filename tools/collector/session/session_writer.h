@@ -105,9 +105,9 @@ class SessionWriter final : public Session {
     if (is_suspended()) return suspension_ == Suspension::kOver;
     return now >= interval_end_ || trace_->interval_is_full();
   }
-  // Ends the interval: writes a sequence point and flushes the file, if there is anything to write,
-  // or begins a section if RequestSection or the sink has requested one. Returns whether a section
-  // has begun; the caller must then write the existing processes to it.
+  // Ends the interval. Begins a section if RequestSection or the sink has requested one; otherwise
+  // writes a sequence point, if there is anything to write. Then flushes the file. Returns whether
+  // a section has begun; the caller must then write the existing processes to it.
   bool EndInterval(std::uint64_t timestamp);
   void CpuChanged(const CpuChange& change);
   // Records in the account how often the kernel stopped the samples of the CPU with the number
@@ -125,7 +125,7 @@ class SessionWriter final : public Session {
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
   // Makes the session ignore events with timestamps after `end`.
   void EndAt(std::uint64_t end);
-  // Passes all data that the writer still holds to the sink, unless the session is suspended.
+  // Passes all data that the writer still holds to the sink, if the session is active.
   void Flush() {
     if (is_active()) Check(writer_->Flush());
   }
@@ -134,9 +134,9 @@ class SessionWriter final : public Session {
   bool has_ring_positions() const { return has_ring_positions_; }
   // Returns SessionOptions::recorded_rings. A second call returns no positions.
   trace::RecordedRings TakeRecordedRings() { return std::exchange(recorded_rings_, {}); }
-  // Returns, for a record of positions, the number of the next unit of the ring thread and its
-  // pending losses (tools/trace/ring_positions.h). Returns nullopt if the session has no unit of
-  // the thread.
+  // Returns, for a record of positions, the number of the next unit (event or lost event) of the
+  // ring thread and its pending losses (tools/trace/ring_positions.h). Returns nullopt if the
+  // session has no unit of the thread.
   std::optional<trace::RingPositionEntry> FindRingUnits(std::size_t cpu) const;
   // Writes a record of positions. Everything before it is passed to the sink first.
   void WriteRingPositions(const trace::RingRecord& record);
@@ -177,11 +177,11 @@ class SessionWriter final : public Session {
     if (triggers_) [[unlikely]]
       CheckTriggers(event);
   }
-  // Writes an event of a ring thread. `number` is the number that the service gave to the event. If
-  // `is_kept` is set, the session gets the event even if the event is older than the session: a
-  // service kept it for the collector, for example after a crash of the previous collector. An
-  // event that is older than the interval gets the earliest time that the format allows, and a
-  // label with its original time.
+  // Writes an event of a ring thread: a source that Distributor::AddRingThread has added. `number`
+  // is the number that the service gave to the event. If `is_kept` is set, the session gets the
+  // event even if the event is older than the session: a service kept it for the collector, for
+  // example after a crash of the previous collector. An event that is older than the interval gets
+  // the earliest time that the format allows, and a label with its original time.
   void WriteOfRing(std::size_t cpu, const ConvertedEvent& event, std::uint32_t processor,
                    std::uint64_t number, bool is_kept) {
     if (!is_running()) return;
@@ -308,8 +308,8 @@ class SessionWriter final : public Session {
   bool has_events_of_streams_ = false;
   std::uint64_t awaited_bytes_ = 0;  // bytes that were written before AwaitDelivery
   std::uint64_t awaited_since_ = 0;  // ns
-  bool is_late_ = false;             // the sink has not delivered in time
-  std::vector<Losses> losses_;       // by index of the CPU or ring thread
+  bool is_late_ = false;        // the sink was too slow; it is not awaited until it has caught up
+  std::vector<Losses> losses_;  // by index of the CPU or ring thread
 };
 
 }  // namespace collector

@@ -11,7 +11,7 @@
 
 namespace collector {
 
-// Not thread-safe. No function blocks.
+// Feeds the events of one kind of source to a session. Not thread-safe. No function blocks.
 class StreamFeed {
  public:
   // Maximum time between two calls of Receive, in ns.

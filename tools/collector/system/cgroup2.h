@@ -17,10 +17,11 @@ std::string Cgroup2Mount();
 // in a hierarchy of version 1.
 bool PerfUsesCgroup2();
 
+// The next step of ForEachCgroup: visit the folders below the path, skip them, or end the walk.
+enum class Below { kVisit, kSkip, kEnd };
 // Calls `visit` with the path of each folder below `top`, those nearer to `top` first, until
 // `visit` returns kEnd. If `visit` returns kSkip, the folders below that path are not visited. A
 // folder that is removed during the walk is no error.
-enum class Below { kVisit, kSkip, kEnd };
 void ForEachCgroup(const std::string& top, absl::FunctionRef<Below(const std::string& path)> visit);
 
 // Returns the id of the cgroup with the folder `path`, or no value if there is no such folder or it

@@ -12,8 +12,9 @@
 namespace collector {
 
 enum class Uevent { kOther, kCpu, kModule };
-// Returns whether a message announces that a CPU came online or went offline, that a module was
-// loaded, or something else. The message is "ACTION@PATH" and a NUL; what follows is ignored.
+// Returns what a message announces: a CPU came online or went offline (kCpu), a module was loaded
+// (kModule), or something else (kOther). The message is "ACTION@PATH" and a NUL; what follows is
+// ignored.
 Uevent ParseUevent(std::string_view message);
 
 // Receives the announcements that the kernel makes after Open(). Ignores messages from other
@@ -21,8 +22,8 @@ Uevent ParseUevent(std::string_view message);
 // readable. Not thread-safe.
 class UeventSocket {
  public:
-  // Fails if this process cannot receive the announcements, for example because it has no free
-  // descriptor.
+  // Begins to receive announcements. Fails if this process cannot receive them, for example because
+  // it has no free descriptor.
   static absl::StatusOr<UeventSocket> Open();
 
   // Returns a descriptor that is readable when there are announcements.

@@ -51,13 +51,14 @@ class Tracefs {
   absl::StatusOr<std::size_t> ForEachUserEvent(
       const std::function<void(const UserEvent&)>& found) const;
 
-  // Returns the tracepoints that exist now, sorted by name; none if tracefs cannot be read.
+  // The name of a tracepoint.
   struct Name {
     std::string system;
     std::string event;
     // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the comparison for one with 0.
     friend auto operator<=>(const Name&, const Name&) = default;
   };
+  // Returns the tracepoints that exist now, sorted by name; none if tracefs cannot be read.
   std::vector<Name> Tracepoints() const;
   // Returns the kernel's list of the tracepoints that were made by writing to kprobe_events,
   // uprobe_events and synthetic_events. When such a tracepoint is added or removed, this text
@@ -67,13 +68,13 @@ class Tracefs {
   // records of ftrace itself and cannot be enabled.
   bool CanBeEnabled(const Name& name) const;
 
-  // Returns the id of a tracepoint and the text of its `format` file. Fails with NotFound if it
-  // does not exist, with InvalidArgument if tracefs cannot show its name, and with another error if
-  // its files cannot be read.
   struct Tracepoint {
     int id = 0;
-    std::string format;
+    std::string format;  // the text of its `format` file
   };
+  // Reads the id and the format of a tracepoint. Fails with NotFound if it does not exist, with
+  // InvalidArgument if tracefs cannot show its name, and with another error if its files cannot be
+  // read.
   absl::StatusOr<Tracepoint> ReadTracepoint(const std::string& system,
                                             const std::string& event) const;
 

@@ -43,8 +43,8 @@ bool IsIdentifier(absl::string_view name) {
   return eh::IsValidProviderName({name.data(), name.size()});
 }
 
-// Removes "[N]" from the end of `*text`, and returns the text between the brackets; a view without
-// data if there are no brackets.
+// Removes "[N]" from the end of `*text`, and returns the text between the brackets. If there are no
+// brackets, returns a view whose data() is null.
 absl::string_view TakeBrackets(absl::string_view* text) {
   const std::size_t open = text->find('[');
   if (open == absl::string_view::npos || !absl::EndsWith(*text, "]")) return {};
@@ -86,12 +86,14 @@ absl::StatusOr<std::string> TypeOf(absl::string_view field, absl::string_view wo
   }
   if (is_array && !IsArrayType(element)) {
     return WrongField(field,
-                      "is an array of a type that the kernel does not accept; use char[N], "
+                      "has a type that the kernel does not accept in arrays; use char[N], "
                       "unsigned char[N] or 'struct NAME field SIZE'");
   }
   if (is_dynamic) {
     if (!is_array || !size_in_type.empty() || brackets.data() != nullptr) {
-      return WrongField(field, "must have a type that ends with [], without a size");
+      return WrongField(field,
+                        "must have a type that ends with [], without a size; "
+                        "example: '__rel_loc char[] text'");
     }
     return std::string(words);
   }

@@ -39,8 +39,8 @@ absl::StatusOr<UserEventDefinition> ParseUserEventDefinition(std::string_view te
 // the name of an EventHeader tracepoint.
 absl::StatusOr<UserEventDefinition> EventHeaderDefinition(std::string_view name);
 
-// Parses the text of a tracepoint's `format` file, and returns its fields in the form of
-// UserEventDefinition::fields.
+// Parses the text of a tracepoint's `format` file, and returns its fields, without the common
+// fields, in the form of UserEventDefinition::fields.
 std::string FieldsOfFormat(std::string_view format);
 
 }  // namespace collector

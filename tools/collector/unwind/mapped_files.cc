@@ -28,7 +28,7 @@ base::UniqueFd OpenCached(const base::UniqueFd& folder, const std::string& path)
   open_how how = {};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_CACHED | (folder.valid() ? RESOLVE_IN_ROOT : RESOLVE_NO_MAGICLINKS);
-  constexpr int kTries = 3;  // the kernel also fails if a name is changed at the same time
+  constexpr int kTries = 3;  // EAGAIN: a name is not cached, or was changed at the same time
   for (int i = 0; i < kTries; ++i) {
     const auto fd = static_cast<int>(syscall(SYS_openat2, folder.valid() ? folder.get() : AT_FDCWD,
                                              path.c_str(), &how, sizeof how));

@@ -18,7 +18,9 @@ namespace collector {
 
 // Opens the files of mappings. The files are those of other processes, so they may be hostile. Only
 // regular files are opened, and only if they are the files that the process executes: the process
-// has the file mapped, or the file has the build id that the kernel reported for the mapping.
+// has the file mapped, or the file has the build id that the kernel reported for the mapping. If
+// the kernel reported none, a collector that does not run as root also opens the file at the path
+// of the mapping, because it can read only files that its user may read anyway.
 //
 // Files on file systems that may wait for a user's process (base::PromptFiles) are not read. Paths
 // are resolved only from the kernel's cache of names (RESOLVE_CACHED, since Linux 5.12), which asks
@@ -26,7 +28,7 @@ namespace collector {
 class MappedFiles {
  public:
   // Opens the file of a mapping of the process. Returns no value if the file cannot be opened, if
-  // it may not be the file that the process has mapped, or if its file system may wait.
+  // the rules above exclude it, or if its file system may wait.
   std::optional<elf::ElfFile> Open(std::uint32_t pid, const CodeMapping& mapping);
 
   // Number of files that were not opened because of their file systems. Files are distinguished by

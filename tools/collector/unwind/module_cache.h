@@ -22,8 +22,8 @@ struct Module {
   std::vector<elf::ElfFile::CodeSegment> code;
   elf::CallFrames frames;
 
-  // Returns the rules at the byte of the file at `offset`; no value if there are none. `*budget` is
-  // that of elf::CallFrames::Find.
+  // Returns the rules that find the caller of the code at `offset` in the file; no value if there
+  // are none. `*budget` is that of elf::CallFrames::Find.
   std::optional<elf::FrameRules> Find(std::uint64_t offset, std::size_t* budget) const;
 };
 

@@ -78,8 +78,8 @@ class StackUnwinder {
   // Returns the timestamp of the oldest sample that Begin has accepted and that is not unwound yet;
   // kNone if there is none.
   std::uint64_t FindOldest() const;
-  // Removes the samples up to `limit` that Begin has queued and that the thread has not started to
-  // unwind. Complete then counts these samples as skipped.
+  // Removes the samples with timestamps up to `limit` from the queue, so that the thread does not
+  // unwind them. Complete then counts these samples as skipped.
   void GiveUp(std::uint64_t limit);
   // Sets `sample->is_cut` and `sample->stack`, which is valid until the next call of this function.
   // Does nothing if the sample has no copy of its stack.
@@ -92,7 +92,7 @@ class StackUnwinder {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
   };
-  // Returns the samples that were skipped since the last call.
+  // Returns the number and the times of the samples that were skipped since the last call.
   Skipped TakeSkipped() { return std::exchange(skipped_, {}); }
   // Returns the number of files that were not read because of their file systems (MappedFiles).
   std::size_t refused_files() const { return modules_.refused(); }

@@ -167,7 +167,8 @@ Walker::Step Walker::Finish(const Registers& caller, std::optional<std::uint64_t
   if (!address) return Step::kUnknown;
   const std::uint64_t pc = WithoutSignature(*address);
   if (pc == 0) return Step::kEnd;
-  // The stack grows downwards. A leaf function may have no frame on it.
+  // The stack grows downwards, so the stack pointer of a caller is not lower. It is equal if a leaf
+  // function has no frame on the stack; the program counter must then differ.
   const std::optional<std::uint64_t> before = registers_[kStackPointer];
   if (!before || sp < *before || (sp == *before && pc == pc_)) return Step::kUnknown;
   registers_ = caller;
