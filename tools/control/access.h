@@ -40,8 +40,9 @@ class AccessRules {
   Access Of(const Peer& peer) const;
   // Returns whether the user is root or the user of the daemon.
   bool IsAdministrator(uid_t user) const;
-  // Sets the mode of the socket file at `path` and, for groups with access, its group and access
-  // list, so that only processes with access can connect. Fails if the kernel refuses a change.
+  // Sets the mode of the socket file at `path`, so that only processes with access can connect. If
+  // a group has access, also sets the file's group or access list. Fails if the kernel refuses a
+  // change.
   absl::Status Apply(const std::string& path) const;
 
  private:

@@ -56,7 +56,7 @@ interface net.nettrace.Collector
 # Lost events. tracepoint is empty if it is not known.
 type Loss (cpu: int, tracepoint: string, events: int)
 
-# A process of .NET. reason is empty if it writes or wrote events.
+# A process of .NET. reason says why all or some of its events are missing; it is empty if none are.
 type DotnetProcess (
   pid: int,
   name: string,

@@ -2,8 +2,8 @@
 // interfaces, the names of errors, and SessionStatus and ServicesStatus as JSON. As in varlink, a
 // message is a JSON object followed by a NUL.
 //
-// Received messages are untrusted. Parsing is limited in depth, and its time and memory are linear
-// in the size of the message, which the reader of the socket limits.
+// Received messages are untrusted. Parsing is limited in depth. Its time and memory are linear in
+// the size of the message, which the reader of the socket limits.
 #ifndef TOOLS_CONTROL_MESSAGES_H_
 #define TOOLS_CONTROL_MESSAGES_H_
 

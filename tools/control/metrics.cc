@@ -64,7 +64,7 @@ constexpr Count kCounts[] = {
      "Processes of .NET that did not enable their events: they ended, or several attempts failed.",
      &SessionStatus::dotnet_not_enabled},
     {"unasked_dotnet_processes", kCounter, "",
-     "Processes of .NET that got no request for events, because there were too many.",
+     "Processes of .NET that got no request for events, because too many others ran.",
      &SessionStatus::dotnet_not_asked},
     {"tracepoints", kGauge, "", "Tracepoints that are recorded.", &SessionStatus::tracepoints},
     {"ring_bytes", kGauge, "bytes", "Size of the ring of each CPU.", &SessionStatus::ring_bytes},

@@ -53,8 +53,9 @@ class ControlServer {
  public:
   // Starts to serve requests, on threads that block all signals. `service` must outlive the server.
   // Replaces a socket file that a dead daemon has left. Fails with AlreadyExists if a running
-  // daemon serves the path or another kind of file is there, with InvalidArgument if an option is
-  // wrong, and with other errors if the socket or a thread cannot be created.
+  // daemon serves the path, or if the path is a file that is not a socket. Fails with
+  // InvalidArgument if an option is wrong, and with other errors if the socket or a thread cannot
+  // be created.
   static absl::StatusOr<std::unique_ptr<ControlServer>> Start(Service* service,
                                                               ControlServerOptions options);
   // Removes the socket file, ends all connections and tails, waits for running calls of `service`,

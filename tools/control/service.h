@@ -198,7 +198,8 @@ class Service {
   // still take effect. Fails with InvalidArgument, and changes nothing, if a directory of settings
   // cannot be read.
   virtual absl::Status Reload() = 0;
-  // Returns the services that pass events through rings in user space, and those that were refused.
+  // Returns the services that pass events through rings in user space, and the latest connections
+  // that were refused or ended.
   virtual absl::StatusOr<ServicesStatus> Services() = 0;
   // Writes `first` to the socket, and then the session's events from now on as a NetTrace stream,
   // until the session or the Tail ends. If the peer reads too slowly, only this stream loses

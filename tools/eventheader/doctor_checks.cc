@@ -152,7 +152,7 @@ std::vector<Finding> CheckUnit(const Facts& facts) {
   const bool may_write = Covers(UnitProperty(unit, "ReadWritePaths"), kUsualPath);
   if (Covers(UnitProperty(unit, "InaccessiblePaths"), kUsualPath)) {
     return {{"sandbox", facts.unit_name + " hides tracefs by InaccessiblePaths=",
-             "remove the path that contains /sys/kernel/tracing from it"}};
+             "remove the path that contains /sys/kernel/tracing from this setting"}};
   }
   const bool has_root =
       !UnitProperty(unit, "RootDirectory").empty() || !UnitProperty(unit, "RootImage").empty();
@@ -221,8 +221,10 @@ Finding StateFinding(const SessionStatus& session) {
     case SessionStatus::State::kSuspended:
       return {"sessions",
               absl::StrCat("session ", session.name,
-                           " is suspended, because its output is blocked; events are lost", why),
-              "free disk space, or restore its directory or reader"};
+                           " is suspended, because its output is blocked; events are lost when its "
+                           "queue is full",
+                           why),
+              "free disk space, restore its directory, or start the reader of its pipe"};
     default:
       return {"sessions", absl::StrCat("session ", session.name, " has failed", why),
               "fix the cause of the error; the session is retried automatically"};

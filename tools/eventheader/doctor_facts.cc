@@ -354,8 +354,10 @@ absl::StatusOr<Subject> ParseSubject(const std::string& text, const FactSources&
   } else if (getpwnam(text.c_str()) != nullptr) {
     subject.user = text;
   } else {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--for: '", text, "' is not a process id, a user or a loaded unit of systemd"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--for: '", text,
+                     "' is not a process id, a user or a loaded unit of systemd; "
+                     "'systemctl list-units --all' lists the units"));
   }
   return subject;
 }

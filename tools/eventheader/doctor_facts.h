@@ -104,8 +104,8 @@ struct Facts {
   std::optional<std::uint64_t> cpus;  // number of CPUs that are online
 
   // The process, unit or user that the doctor examines; see Subject. At most one of `unit` and
-  // `user_name` is set. `subject` is the process, the main process of the unit if it is running, or
-  // a process with pid 0 that stands for the user's processes.
+  // `user_name` is set. For a unit, `subject` is its main process, if it is running. For a user,
+  // `subject` has pid 0 and stands for the user's processes.
   std::optional<ProcessFacts> subject;
   std::string unit_name;
   std::optional<UnitFacts> unit;

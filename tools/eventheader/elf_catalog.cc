@@ -31,8 +31,8 @@ namespace {
 constexpr char kNoteOwner[] = "EventHeader";
 constexpr std::uint32_t kNoteType = 1;
 
-// The first members of the objects that the notes of a file point to, as a 64-bit machine stores
-// them: eh_static_set, eh_static_provider and eh_static_event.
+// The first members of eh_static_set, eh_static_provider and eh_static_event, as a 64-bit machine
+// stores them. The notes of a file lead to such objects.
 struct SetImage {
   std::uint64_t mask;
   std::uint64_t provider;
@@ -124,7 +124,8 @@ absl::StatusOr<Image> Image::Open(const std::string& path) {
     return absl::ErrnoToStatus(errno, path);
   }
   if (!S_ISREG(status.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": not a regular file; name a program or shared object"));
   }
   // Limits the bytes that Spend() allows to three times the size of the file: once for notes, twice
   // for relocations and symbols. The same symbol table counts again for each section of
@@ -138,7 +139,8 @@ absl::StatusOr<Image> Image::Open(const std::string& path) {
       gelf_getehdr(image.elf_.get(), &header) == nullptr ||
       (header.e_type != ET_EXEC && header.e_type != ET_DYN) ||
       elf_getphdrnum(image.elf_.get(), &segments) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a program or shared object"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": not a program or shared object in ELF format; name one"));
   }
   if (header.e_machine == EM_X86_64) {
     image.types_ = {R_X86_64_RELATIVE, R_X86_64_64};

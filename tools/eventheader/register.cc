@@ -185,9 +185,10 @@ void AddRegister(CLI::App& app, Invocation* invocation) {
           ->expected(1)
           ->take_all();
   programs->type_name("PROGRAM");
-  command->add_option("--levels", arguments->sets.levels, "Levels of a provider: 1-4 or 1,2,4")
+  command->add_option("--levels", arguments->sets.levels, "Levels of a provider, e.g. 1-4 or 1,2,4")
       ->type_name("LEVELS");
-  command->add_option("--keywords", arguments->sets.keywords, "Keywords of a provider: 0x1,0x2")
+  command
+      ->add_option("--keywords", arguments->sets.keywords, "Keywords of a provider, e.g. 0x1,0x2")
       ->type_name("KEYWORDS");
   command->add_option("--group", arguments->sets.group, "Group of a provider");
   CLI::Option* persist = command->add_flag(

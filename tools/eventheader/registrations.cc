@@ -28,8 +28,7 @@ constexpr std::uint64_t kMaxRange = 256;
 
 // Parses a list such as "1-4,8" of numbers from `min` to `max`. Fails with InvalidArgument for a
 // wrong number, for a range of more than kMaxRange numbers, and if an element of the list follows
-// more than Registrations::kMaxTracepoints numbers. The result has at most kMaxRange numbers more
-// than that.
+// more than kMaxTracepoints numbers. The result has at most kMaxTracepoints + kMaxRange numbers.
 absl::StatusOr<std::vector<std::uint64_t>> ParseNumbers(const char* what, const std::string& text,
                                                         std::uint64_t min, std::uint64_t max) {
   std::vector<std::uint64_t> numbers;
@@ -151,7 +150,7 @@ absl::Status Registrations::AddProvider(std::string_view provider, const Provide
   if (levels.size() * keywords.size() > kMaxTracepoints) {
     return absl::InvalidArgumentError(absl::StrCat(
         View(provider), ": levels and keywords result in ", levels.size() * keywords.size(),
-        " tracepoints; the maximum is ", kMaxTracepoints));
+        " tracepoints; the maximum is ", kMaxTracepoints, "; use fewer of them"));
   }
   const std::string options = sets.group.empty() ? "" : "G" + sets.group;
   for (const std::uint64_t level : levels) {
@@ -201,7 +200,8 @@ void Registrations::AddLine(std::string_view line, const std::string& origin) {
 
 void Registrations::AddText(std::string_view text, const std::string& file) {
   if (text.size() > kMaxText) {
-    AddError(file, absl::StrCat("the text has more than ", kMaxText, " bytes; split it"));
+    AddError(file, absl::StrCat("the text has more than ", kMaxText,
+                                " bytes; split it into several files"));
     return;
   }
   std::size_t number = 0;

@@ -97,7 +97,7 @@ class Waiter {
 
   absl::Duration limit_;  // maximum time to wait for a change
   std::vector<collector::RegistrationProbe> probes_;
-  std::vector<pollfd> fds_;  // the first one becomes readable when the program is asked to end
+  std::vector<pollfd> fds_;  // first cli::StopDescriptor(), then the descriptors of probes_
 };
 
 void Print(const Tracepoint& tracepoint, bool has_come, bool as_json) {

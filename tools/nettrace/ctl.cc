@@ -103,7 +103,7 @@ int Fail(const std::string& command, const absl::Status& status) {
 
 absl::Status WrongReply() {
   return absl::InternalError(
-      "nettraced: its reply is malformed; restart nettraced after an upgrade");
+      "nettraced: its reply is malformed; if nettrace was upgraded, restart nettraced");
 }
 
 absl::StatusOr<std::string> TextOf(const rapidjson::Document& reply, const char* name) {
@@ -523,7 +523,7 @@ void AddChanging(Commands* commands, CtlArguments* arguments) {
   cli::AddDurationOption(
       snapshot, "--after", absl::ZeroDuration(),
       [arguments](absl::Duration time) { arguments->after = time; },
-      "Also include the events within this time from now, e.g. 2s");
+      "Also include events that occur within this time after the request, e.g. 2s");
   commands->Add("reload", "Make the daemon read its settings again",
                 "Sessions whose settings are unchanged continue without losing an event.\n\n"
                 "Example:\n"

@@ -16,8 +16,8 @@ namespace tools {
 // A width that cuts no line, for output that is not a terminal.
 inline constexpr std::size_t kAnyWidth = std::numeric_limits<std::size_t>::max();
 
-// The following functions, except FormatAge, return text that ends with a line feed. They pass text
-// from outside of the program through base::Printable.
+// The following functions, except FormatAge, return text that ends with a line feed. They escape
+// control characters in text from outside of the program (base::Printable).
 
 // Returns a heading, and a line with the name, kind and state of each session. If there are none,
 // returns a line that says so.

@@ -337,9 +337,10 @@ void AddDump(CLI::App& app, int* exit_code) {
   dump->add_flag("-f,--follow", arguments->follow,
                  "Wait at the end of the file for more events, until the recording ends");
   CLI::Option* const time =
-      dump->add_option("--time", arguments->time,
-                       "Time to print: absolute; or in s, relative to the first printed event, or "
-                       "delta to the previous one")
+      dump->add_option(
+              "--time", arguments->time,
+              "Time to print: absolute, relative (s since the first printed event) or delta "
+              "(s since the previous one)")
           ->check(CLI::IsMember({kAbsolute, kRelative, kDelta}))
           ->default_val(kAbsolute);
   dump->get_option("--json")->excludes(time);

@@ -254,9 +254,10 @@ int ExportToUrl(const ExportArguments& arguments, ExportFeed* run, Progress* pro
   }
   PrintRemarks(arguments, *run, **exporter);
   const ship::DeliveryCounts& sent = (*exporter)->delivered();
-  absl::FPrintF(stderr, "nettrace export: %s: %s accepted, %d rejected, %d refused\n",
-                arguments.output, base::Counted(sent.accepted, "record"), sent.rejected,
-                sent.refused);
+  absl::FPrintF(
+      stderr,
+      "nettrace export: %s: %s accepted, %d rejected individually, %d in refused requests\n",
+      arguments.output, base::Counted(sent.accepted, "record"), sent.rejected, sent.refused);
   return sent.rejected + sent.refused == 0 ? cli::kExitOk : cli::kExitFailed;
 }
 
@@ -286,7 +287,7 @@ int ExportToStandardOutput(const ExportArguments& arguments, ExportFeed* run, Pr
   return cli::kExitFailed;
 }
 
-// Exports the events of `opened`, whose reader it takes. Prints the result, errors and damage, and
+// Takes the reader of `opened` and exports its events. Prints the result, errors and damage, and
 // returns the exit code.
 int ExportOpened(const ExportArguments& arguments, const std::vector<struct stat>& facts,
                  InputFiles::Opened* opened, Progress* progress) {

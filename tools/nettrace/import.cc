@@ -42,7 +42,8 @@ void PrintRemark(const ImportArguments& arguments, const std::string& remark) {
                 base::Printable(remark));
 }
 
-// Raises the limit of open files to the hard limit, because each stream is an open file.
+// Raises the limit of open files to the hard limit, because each stream of a CTF trace is a file
+// that stays open during the import.
 void RaiseFileLimit() {
   struct rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -27,7 +27,8 @@
 namespace tools {
 namespace {
 
-// Counts blocks by the name of their kind. Kinds that share a name are counted together.
+// Counts blocks by the name of their kind. All unknown kinds have one name and are counted
+// together.
 std::vector<std::pair<std::string, std::uint64_t>> CountBlocks(
     const nettrace::Reader::Stats& stats) {
   std::vector<std::pair<std::string, std::uint64_t>> counts;
@@ -80,9 +81,9 @@ struct Events {
 
  private:
   // Returns whether `event` reports a section that begins inside the file, for example after the
-  // output was full. Such an event counts the events of earlier sections, which are in the same
-  // file. Compares intervals instead of times, because an event of the account may have an earlier
-  // time than events before it in the interval.
+  // output was full. Such an event counts the events of earlier sections. These events are in the
+  // same file, so the caller ignores the event. Compares intervals instead of times, because an
+  // event of the account may have an earlier time than events before it in the interval.
   bool BeginsWithin(const trace::AccountEvent& event) const {
     return event.kind == trace::AccountEvent::Kind::kSectionBegan && has_intervals_;
   }
@@ -233,8 +234,8 @@ void PrintAccount(const Events& events) {
                           base::Counted(account.throttled(), "time"), ", until its next tick"));
   }
   if (account.stacks_skipped() != 0) {
-    PrintRow("stacks not unwound",
-             absl::StrCat(base::Counted(account.stacks_skipped(), "event"), " with a cut stack"));
+    PrintRow("stacks not unwound", absl::StrCat(base::Counted(account.stacks_skipped(), "event"),
+                                                " with a stack that lacks callers"));
   }
   if (events.left_out != 0) PrintRow("left out", base::Counted(events.left_out, "tracepoint"));
 }

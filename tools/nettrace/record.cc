@@ -152,7 +152,8 @@ class Output {
     return std::move(compressing_);
   }
 
-  // Returns the size of the file in bytes, after the Writer has written `bytes`.
+  // Returns the size of the file in bytes. `bytes` is the number of bytes that the Writer has
+  // written, before compression.
   std::uint64_t BytesOf(std::uint64_t bytes) const {
     if (replaced_bytes_) return *replaced_bytes_;
     return compressed_bytes_ == nullptr ? bytes : compressed_bytes_->load();
@@ -237,8 +238,8 @@ std::size_t PrintWarnings(const std::vector<std::string>& warnings, std::size_t 
   return warnings.size();
 }
 
-// Prints the connections of services that were refused since the last call. Overwrites a progress
-// line.
+// Prints a warning about connections of services that were refused since the last call, at most one
+// for each user and reason. Overwrites a progress line.
 void PrintRefusals(const collector::Capture& capture, collector::RingRefusalNews* news) {
   if (capture.ring_server() == nullptr) return;
   for (const std::string& message : news->Take(capture.ring_server()->refusals())) {
@@ -294,8 +295,10 @@ void PrintDotnet(const RecordArguments& arguments, const collector::DotnetReport
     absl::FPrintF(stderr, "  .NET processes that wrote perf maps: %d\n", with_maps);
   }
   if (report.not_asked != 0) {
-    absl::FPrintF(stderr, "  .NET processes from which no events were requested: %d\n",
-                  report.not_asked);
+    absl::FPrintF(
+        stderr,
+        "  .NET processes from which no events were requested, because too many others ran: %d\n",
+        report.not_asked);
   }
 }
 
@@ -456,7 +459,9 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
                   collector::SampleConverter::kUndecoded);
   }
   if (summary.late != 0) {
-    absl::FPrintF(stderr, "  %s arrived late; the original time is in the label '%s'\n",
+    absl::FPrintF(stderr,
+                  "  %s arrived late; each has a later time in the file, and its own time in the "
+                  "label '%s'\n",
                   base::Counted(summary.late, "event"), collector::TraceWriter::kLateLabel);
   }
   if (summary.account.throttled() != 0) {
@@ -466,11 +471,10 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
                   base::Counted(summary.account.throttled(), "time"));
   }
   if (summary.account.stacks_skipped() != 0) {
-    absl::FPrintF(
-        stderr,
-        "  the stacks of %s are cut, because they came faster than they could be unwound; "
-        "use a larger --ring-size or a lower rate\n",
-        base::Counted(summary.account.stacks_skipped(), "event"));
+    absl::FPrintF(stderr,
+                  "  the stacks of %s are cut, because stacks came faster than the collector could "
+                  "unwind them; use a larger --ring-size or a lower rate\n",
+                  base::Counted(summary.account.stacks_skipped(), "event"));
   }
   if (summary.hits && *summary.hits != summary.events + summary.lost) {
     absl::FPrintF(stderr,
@@ -513,7 +517,8 @@ absl::Status ReadStacks(const RecordArguments& arguments, collector::SessionOpti
   return absl::OkStatus();
 }
 
-// Returns the maximum number of bytes of stacks that the session copies; 0: none.
+// Returns the maximum number of bytes of the user stack that are copied with an event, to unwind it
+// without frame pointers; 0: no stacks are copied.
 std::size_t FindCopiedBytes(const collector::SessionOptions& session) {
   std::uint16_t bytes = 0;
   if (session.cpu_rate != 0 || session.off_cpu) bytes = session.sample_stacks.copied_bytes;
@@ -595,7 +600,7 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
     return absl::InvalidArgumentError("--json: standard output is used for the trace; use -o FILE");
   }
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  // Default size of the rings if they hold copies of stacks.
+  // Default size of each CPU's ring, in bytes, if events contain copies of stacks.
   constexpr std::size_t kRingOfCopies = std::size_t{4} << 20;
   const bool is_larger = capture->copied_bytes != 0 && !arguments.has_ring_size;
   const std::size_t ring_size = is_larger ? kRingOfCopies : arguments.ring_size;
@@ -677,8 +682,8 @@ class OwnSocket {
 // `*why` to the reason for rings. Does so only if the selectors may match tracepoints of services,
 // and services use rings instead of user_events. EVENTHEADER_SOCKET states the socket. If this
 // variable is not set, uses the default socket of this user. If the user has no default socket, or
-// another collector has one, creates a folder for a socket in `own`, for the services that the
-// command starts. Fails in these two cases if there is no command.
+// another collector listens on a default socket, creates a folder for a socket in `own`, for the
+// services that the command starts. Fails in these two cases if there is no command.
 absl::Status AddRings(const RecordArguments& arguments,
                       const std::vector<collector::Selector>& selectors,
                       collector::CaptureOptions* capture, OwnSocket* own, std::string* why) {
@@ -702,7 +707,8 @@ absl::Status AddRings(const RecordArguments& arguments,
     }
     ASSIGN_OR_RETURN(capture->rings->path, own->Make());
   } else {
-    // Services would connect to the other collector, even if its socket is not that of this user.
+    // Fails if there is another collector, because services would connect to it and not to this
+    // process, even if its socket is not that of this user.
     if (!other.empty()) return collector::TakenError(other);
     RETURN_IF_ERROR(path.status());
     collector::PlaceInSubfolder(*path, &*capture->rings);

@@ -74,11 +74,12 @@ void PrintText(const ship::ShipCounts& counts, const ship::DeliveryCounts& deliv
                const ship::DeliveryCounts& spans) {
   const std::string with_spans =
       spans.requests == 0 ? "" : " and " + base::Counted(spans.accepted, "span");
-  absl::FPrintF(stderr, "nettrace ship: sent %s%s of %s in %s; %d rejected, %d refused\n",
-                base::Counted(delivered.accepted, "record"), with_spans,
-                base::Counted(counts.files, "file"),
-                base::Counted(delivered.requests + spans.requests, "request"),
-                delivered.rejected + spans.rejected, delivered.refused + spans.refused);
+  absl::FPrintF(
+      stderr,
+      "nettrace ship: sent %s%s of %s in %s; %d rejected individually, %d in refused requests\n",
+      base::Counted(delivered.accepted, "record"), with_spans, base::Counted(counts.files, "file"),
+      base::Counted(delivered.requests + spans.requests, "request"),
+      delivered.rejected + spans.rejected, delivered.refused + spans.refused);
 }
 
 // Prints the error and returns `exit_code`.

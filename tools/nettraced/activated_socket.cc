@@ -32,8 +32,8 @@ ActivatedSocket TakeActivatedSocket() {
     if (path.empty() || taken.fd.valid()) {
       Log(LOG_WARNING,
           absl::StrCat("descriptor ", fd.get(),
-                       " from systemd is ignored; the socket unit may have one socket, with "
-                       "ListenSequentialPacket= and a path"));
+                       " from systemd is ignored; the socket unit must have only one socket, "
+                       "with ListenSequentialPacket= and a path"));
       continue;
     }
     taken = {std::move(fd), std::move(path)};

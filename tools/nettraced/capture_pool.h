@@ -37,8 +37,8 @@ class CapturePool {
   // opened.
   void SetSharedRingSize(std::size_t size);
   // Sets the settings of the socket for services with rings in user space. `path` is the default
-  // path of the socket: SetRingSocket, EVENTHEADER_SOCKET and RingsSettings::socket, in this order,
-  // override it. Must be called before Get.
+  // path of the socket. The first of SetRingSocket, EVENTHEADER_SOCKET and RingsSettings::socket
+  // that is set overrides it. Must be called before Get.
   void SetRings(RingsSettings rings, std::string path) {
     rings_ = std::move(rings);
     ring_path_ = std::move(path);

@@ -37,8 +37,9 @@ class CaptureThread {
   // capture fails if there is not enough memory for the work.
   //
   // The thread destroys each piece of work after executing it. If work holds a shared_ptr to this
-  // object, the caller must keep another shared_ptr until the work is destroyed, which is certain
-  // once a later Run returns. Otherwise the thread would destroy this object and join itself.
+  // object, the caller must keep another shared_ptr until the work is destroyed. Otherwise the
+  // thread would destroy this object and join itself. The work is certainly destroyed when a later
+  // call of Run returns.
   void Post(std::function<void(collector::Capture& capture)> work);
   // Posts the work and waits until it has ended. If the work ends early for lack of memory,
   // status() has the error. Must not be called on the thread itself.

@@ -359,9 +359,10 @@ absl::Status Daemon::ReloadLocked() {
   for (const SessionSettings& session : settings.sessions) {
     const auto known = before.find(session.name);
     if (known != before.end() && !known->second.is_from_settings) {
-      errors.push_back(absl::StrCat(session.origin, ": a session ", session.name,
-                                    " was started by a request; stop it first: nettrace ctl stop ",
-                                    session.name));
+      errors.push_back(absl::StrCat(session.origin, ": session ", session.name,
+                                    " was already started with 'nettrace ctl start --from'; run "
+                                    "'nettrace ctl stop ",
+                                    session.name, "', and reload again"));
       continue;
     }
     Entries others = staying;

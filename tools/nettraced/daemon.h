@@ -43,7 +43,7 @@ class Daemon final : public control::Service {
   // outputs have given up writing (OutputChain::Close).
   void StopAll();
   // Saves the pattern memory to a file in the state directory, for the next start of the daemon.
-  // Logs an error if the file cannot be written. Blocks on the disk.
+  // Logs a warning if the file cannot be written. Blocks on the disk.
   void SaveMemory();
   // Makes StopAll no longer wait for outputs that accept no data.
   void Hurry() { shared_.hurry = true; }

@@ -15,8 +15,8 @@ namespace nettraced {
 // functions that change the time; any thread may call IsAlive. Times are of CLOCK_MONOTONIC.
 class Heartbeat {
  public:
-  // Time by which a piece of posted work may take longer than a round of the thread's loop.
-  // Attaching thousands of tracepoints is an example of such work.
+  // A piece of posted work may take this much longer than a round of the thread's loop. Attaching
+  // thousands of tracepoints is an example of such work.
   static constexpr absl::Duration kWorkTime = absl::Minutes(2);
 
   explicit Heartbeat(absl::Duration now) { Stamp(now); }
@@ -38,7 +38,8 @@ class Heartbeat {
   }
 
  private:
-  std::atomic<std::int64_t> stamp_ = 0;  // time of the last stamp, in ns
+  // Time of the last stamp, in ns; in the future during work, and the maximum after End.
+  std::atomic<std::int64_t> stamp_ = 0;
 };
 
 }  // namespace nettraced

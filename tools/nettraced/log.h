@@ -23,8 +23,8 @@ struct LogField {
 // LOG_WARNING. Thread-safe; may block on the journal.
 void Log(int priority, const std::string& message, std::initializer_list<LogField> fields = {});
 
-// Like Log without fields, but always writes to standard error. Must be used for messages before
-// the process ends: journald finds the unit of a message of Log by the pid of its sender. If the
+// Like Log without fields, but always writes to standard error. Must be used for the last messages
+// of the process: journald finds the unit of a message of Log by the pid of its sender. If the
 // sender has already ended, the message gets no unit. For standard error, journald knows the unit.
 void LogBeforeExit(int priority, const std::string& message);
 

@@ -121,9 +121,10 @@ int Main(int argc, char** argv) {
                  "Directories with settings files NAME.toml, or single files; a file overrides "
                  "files of the same name in later directories")
       ->capture_default_str();
-  app.add_option("--state-directory", arguments.state_directory,
-                 "Directory for the files of sessions whose settings name none; overrides systemd "
-                 "and the settings");
+  app.add_option(
+      "--state-directory", arguments.state_directory,
+      "Directory for the files of sessions whose settings name no directory; overrides systemd "
+      "and the settings");
   app.add_option(
       "--runtime-directory", arguments.runtime_directory,
       "Directory of the control socket and of the socket for services; overrides systemd and "

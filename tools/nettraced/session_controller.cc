@@ -65,8 +65,9 @@ absl::StatusOr<std::unique_ptr<collector::DotnetRecording>> PrepareDotnet(
       !status.ok()) {
     return absl::Status(
         status.code(),
-        absl::StrCat("dotnet: ", status.message(),
-                     command.empty() ? "" : "; without target.command, EventPipe is used"));
+        absl::StrCat(
+            "dotnet: ", status.message(),
+            command.empty() ? "" : "; or remove target.command, to record through EventPipe"));
   }
   for (std::size_t i = before; i < options->selectors.size(); ++i) {
     options->selectors[i].filter = command;
@@ -117,9 +118,9 @@ absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& set
   options.cpu_rate = settings.cpu_rate;
   options.off_cpu = settings.off_cpu;
   options.interval = settings.interval;
-  // 0: services do not keep events until this session has delivered them. If they waited for a slow
-  // reader of a pipe or tail, they would keep the events of all sessions. Begin() sets another
-  // value for sessions that write files.
+  // 0: services with rings in user space do not keep events until this session has delivered them.
+  // Otherwise, a slow reader of a pipe or tail would make these services keep the events of all
+  // sessions. Begin() sets another value for sessions that write files.
   options.longest_delivery = absl::ZeroDuration();
   options.only_rings = place.only_rings;
   if (place.only_rings) options.target = ToTargetSelection(settings.target);

@@ -2,9 +2,10 @@
 //
 //   control_server PATH LOOK_GROUP CONTROL_GROUP
 //
-// It prints "ready" and serves until its standard input ends. It logs the changes and the users
-// that made them to standard error. A tail has one event, a sequence point, and at its end the end
-// of a stream.
+// Members of LOOK_GROUP may view sessions, and those of CONTROL_GROUP may also change them. The
+// program prints "ready" and serves until its standard input ends. It logs the changes and the
+// users that made them to standard error. A tail has one event, a sequence point, and at its end
+// the end of a stream.
 #include <cstdint>
 #include <cstdio>
 #include <string>

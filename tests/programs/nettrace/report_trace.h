@@ -69,7 +69,7 @@ class Trace {
     return Must(writer_->AddThread(thread));
   }
 
-  // Adds an event with one field, a number or a text.
+  // Adds the metadata of a kind of event with one field, a number or a text.
   nettrace::MetadataId AddKind(const std::string& provider, const std::string& name,
                                std::uint8_t opcode, const std::string& field, bool is_text,
                                std::uint8_t level = 4) {

@@ -151,7 +151,7 @@ class ShipTest(unittest.TestCase):
         self.check_arrived(receiver, self.records(1))
         self.assertEqual(len(receiver.stored), self.records(1))
         self.assertEqual((receiver.requests[0][0], receiver.requests[0][1]["X-Key"]), ("/v1/logs", "secret3"))
-        self.assertIn(f"{self.records(1)} records accepted, 0 rejected, 0 refused", ran.stderr)
+        self.assertIn(f"{self.records(1)} records accepted, 0 rejected individually, 0 in refused requests", ran.stderr)
         self.assertNotIn("secret3", ran.stderr)
         receiver.choose = lambda number, body: otlp_server.Reply(400)
         for url, code in ((receiver.url, 1), ("http://127.0.0.1:1", 1), ("http://me:secret@host", 2)):

@@ -43,7 +43,7 @@ std::unique_ptr<nettrace::Source> FileSource(const std::string& path) {
 class RewriteTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // The folder is in memory if possible, because each output is synced.
+    // The folder is in memory if possible, because each output is synced, which is slow on a disk.
     const std::filesystem::path memory = "/dev/shm";
     folder_ =
         (std::filesystem::exists(memory) ? memory : std::filesystem::path(::testing::TempDir())) /
@@ -447,8 +447,8 @@ std::string PrintedBy(const Rewrite& rewrite, int exit_code) {
   return ::testing::internal::GetCapturedStderr();
 }
 
-// Returns a stream with an event that is later than a sequence point before it, a field that cannot
-// be written, and an impossible date.
+// Returns a stream with an event that is earlier than the sequence point before it, an event whose
+// field cannot be written, and an impossible date.
 Bytes OddStream() {
   using namespace nettrace;  // NOLINT(google-build-using-namespace)
   const Bytes varint_elsewhere =

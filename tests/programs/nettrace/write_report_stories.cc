@@ -100,14 +100,14 @@ class Shop {
     Add(kind, thread, at, ++activities_);
     return activities_;
   }
-  // Returns a random time until the next of events with this rate per second.
+  // Returns a random time until the next event, in ticks, if there are `rate` events per second.
   double Wait(double rate) { return std::exponential_distribution<>(rate)(random_) * kSecond; }
-  // Returns a random duration.
+  // Returns a random duration in the unit of `median`.
   double Duration(double median, double deviation = 0.5) {
     return median * std::exp(std::normal_distribution<>(0, deviation)(random_));
   }
 
-  // Loses one of `every` events from `from` to `until`. Must be called before Finish.
+  // Loses one of `every` events from `from` to `until`, in ticks. Must be called before Finish.
   void Lose(double from, double until, std::uint64_t every) {
     lost_from_ = from;
     lost_until_ = until;
@@ -306,7 +306,7 @@ void WriteScript(const std::string& path) {
     const std::uint64_t pid = 1000 + i;
     const nettrace::ThreadIndex command = trace.AddThread("rm", pid, pid);
     trace.Number(executed, script, at + 1, 0);
-    // A new process has the program of the script until it executes its own one.
+    // A new process has the program of the script until it executes the program of the command.
     trace.Text(created, command, at + 2, u"/usr/bin/sh");
     trace.Number(exited, command, at + 1000, 0);
     trace.Text(created, command, at + 1000, u"/usr/bin/rm");

@@ -102,7 +102,8 @@ void WriteLarge(const std::string& path) {
   const auto tick = trace.AddKind("Large", "Tick", 0, "n", false);
   const auto text = trace.AddKind("Large", "Text", 0, "t", true);
   const nettrace::ThreadIndex thread = trace.AddThread("main", 1, 1);
-  // Writes the event that is too large first, because every sample of a kind has its first event.
+  // Writes the event that is too large first, because the report's selection of events of a kind
+  // always contains the first one.
   trace.Text(text, thread, 0, std::u16string(20000, u'<'));
   for (std::uint32_t i = 1; i < 60000; ++i) {
     trace.Number(tick, thread, i * 10 * kMicrosecond, i);

@@ -54,8 +54,8 @@ absl::Status AddFiles(const char* command, const std::string& path,
   }
   closedir(directory);
   if (partial != 0) {
-    absl::FPrintF(stderr, "nettrace %s: %s: left out %s; name such a file to read it\n", command,
-                  InputName(path), base::Counted(partial, "partial file"));
+    absl::FPrintF(stderr, "nettrace %s: %s: left out %s; name such a file (*.partial) to read it\n",
+                  command, InputName(path), base::Counted(partial, "partial file"));
   }
   if (names.empty()) {
     return absl::NotFoundError(

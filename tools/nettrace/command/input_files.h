@@ -30,8 +30,8 @@ void AddFilesOption(CLI::App* command, std::vector<std::string>* paths);
 // sorted by name. The names that nettraced gives to files sort by time. Keeps only the first of
 // several paths to the same file, and prints how many it leaves out. Also leaves out the partial
 // files of a directory, whose names end with .partial, and prints their number. Fails with NotFound
-// if a directory has no files to read, and with the error of a directory that cannot be read. The
-// message names the directory.
+// if a directory has no files to read, and with the error of a directory that cannot be read; the
+// message names the directory. Fails with InvalidArgument if "-" is one of several inputs.
 absl::StatusOr<std::vector<std::string>> FindFiles(const char* command,
                                                    const std::vector<std::string>& paths);
 

@@ -60,7 +60,8 @@ class RereadInput {
   const InputFiles files_;
   Progress* const progress_;
   std::vector<struct stat> facts_;
-  // Empty if there is one input. If there are several, has only `merge`: `reader` is null.
+  // The merge of the first pass. Read has returned its reader, so `reader` is null. Both members
+  // are null if there is one input.
   InputFiles::Opened first_;
   // The following members are used only if there is one input.
   base::UniqueFd fd_;

@@ -18,7 +18,7 @@ namespace tools::exporting {
 struct ExportedEvent {
   const nettrace::Event* event = nullptr;
   absl::Time time;
-  std::string_view process;  // name of its process; empty if unknown
+  std::string_view process;  // name of the event's process; empty if unknown
   // Formats the payload as `nettrace dump --json` does, or as `dump --json --raw` for an export
   // with --raw.
   trace::PayloadJson* payloads = nullptr;
@@ -42,8 +42,8 @@ class Exporter {
   virtual void OnRowsEnd(bool threads_too) = 0;
   // Completes the output after the last event.
   virtual absl::Status Finish() = 0;
-  // Returns text for the user that states what the exporter had to change, because the format
-  // cannot represent it; "" if it has changed nothing.
+  // Returns text for the user that states what the exporter has changed or left out, because the
+  // format cannot represent it; "" if there is nothing to report.
   virtual std::string Remark() const { return ""; }
 };
 

@@ -42,7 +42,7 @@ class FieldValues final : private trace::ValueOutput {
   std::string_view TextOf(const Value& value) const {
     return std::string_view(text_).substr(value.begin, value.size);
   }
-  // Returns whether no field is a struct or an array.
+  // Returns whether no field of the last payload is a struct or an array.
   bool is_flat() const { return is_flat_; }
 
  private:

@@ -123,7 +123,7 @@ void ReadPayload(std::string_view json, Handler* handler) {
   PayloadReader<Handler>(handler).Read(json);
 }
 
-// A value of a field. An array of any depth is one value.
+// Types of the values that FieldHandler passes on. An array of any depth is one value.
 enum class ValueType : std::uint8_t { kNull, kBoolean, kNumber, kText, kArray };
 
 // The base of handlers for ReadPayload that receive an array as one value, in JSON. `Derived` has

@@ -59,7 +59,8 @@ class TraceOutput {
   // Writes an event of Universal.System at `timestamp` that names the process, as recordings do.
   // Does nothing if the last call of NameProcess or NoteProcess for this process had this name.
   absl::Status NameProcess(std::uint64_t pid, std::string_view name, std::uint64_t timestamp);
-  // Records that an event of the input has named the process.
+  // Records that an event of the input names the process, so that NameProcess writes no further
+  // event with this name.
   void NoteProcess(std::uint64_t pid, std::string_view name);
   absl::Status Finish();
 

@@ -208,8 +208,8 @@ class FieldCursor : public Cursor {
   std::size_t index_ = 0;
 };
 
-// Returns a column of the table `fields` that repeats kColumn, a column of the table `events`, for
-// each field of an event.
+// Returns a column of the table `fields` from kColumn, a column of the table `events`. Each field
+// of an event has the value of the event in this column.
 template <const Column<Reading>& kColumn>
 constexpr Column<FieldCursor> OfEvent() {
   return {kColumn.facts,

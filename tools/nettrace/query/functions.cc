@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
 
-// Calls `function`. SQLite is written in C, so nothing may be thrown through it.
+// Calls `function`. SQLite is written in C, so no exception may pass through it.
 template <typename Function>
 void WithoutThrowing(sqlite3_context* context, const Function& function) {
   try {

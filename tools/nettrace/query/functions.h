@@ -8,7 +8,7 @@ namespace tools::query {
 
 // Adds these functions, and returns a result code of SQLite:
 //   utc(ns)                the time in UTC, such as 2026-11-21T10:00:00.500000000Z
-//   ns(text)               the time of such a text, in ns since 1970
+//   ns(text)               the time in a text of this form, in ns since 1970
 //   percentile(value, p)   an aggregate: the value that p % of the values do not exceed, with the
 //                          error of trace::DurationHistogram. Negative values count as 0.
 // The result for NULL is NULL; percentile ignores such values.

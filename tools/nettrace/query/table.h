@@ -25,8 +25,8 @@ struct ColumnFacts {
   Property property = Property::kOther;
 };
 
-// Conditions that rows must meet. A cursor may also return rows that do not meet them, because
-// SQLite checks each row again.
+// The conditions of a query for the rows of a table. A cursor should skip rows that do not meet
+// them, but may also return such rows, because SQLite checks each row again.
 struct Conditions {
   bool is_never_met = false;
   std::optional<std::uint64_t> number;  // number of the event

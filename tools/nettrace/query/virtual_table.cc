@@ -33,7 +33,7 @@ VirtualCursor* CursorOf(sqlite3_vtab_cursor* base) {
   return reinterpret_cast<VirtualCursor*>(base);
 }
 
-// Calls `function`, which returns a result code. SQLite is written in C, so nothing may be thrown
+// Calls `function`, which returns a result code. SQLite is written in C, so no exception may pass
 // through it.
 template <typename Function>
 int WithoutExceptions(const Function& function) {

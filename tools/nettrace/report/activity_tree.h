@@ -50,9 +50,10 @@ struct TreeNode {
 // ignored.
 void ComputeTimes(std::vector<TreeNode>* nodes);
 
-// Finds the activities and events inside of an activity. Inside are the events with its id, the
-// events of activities that name an activity of the tree as their related activity, and the events
-// without an id on a thread on which an activity of the tree runs.
+// Finds the activities and events inside of an activity, the root. An event with an activity id is
+// inside if its id belongs to the tree. The ids of the tree are the root's id, and the ids of
+// events that name an id of the tree as their related activity. An event without an id is inside if
+// an activity of the tree runs on its thread.
 class ActivityTree {
  public:
   explicit ActivityTree(const Activity& root);

@@ -39,8 +39,8 @@ struct RateChange {
 };
 
 // `counts` has the number of events in each of several successive parts of time of equal length.
-// Returns the segment that differs most from the median count, if its mean count is at least twice
-// or at most half of the median count. Returns nullopt if there is no such segment, or if there are
+// Returns the segment that differs most from the median count. Its mean count is at least twice the
+// median count, or at most half of it. Returns nullopt if there is no such segment, or if there are
 // too few events to exclude chance. Ignores the first and the last part, because the recording may
 // have begun and ended within them.
 std::optional<RateChange> FindRateChange(std::span<const std::uint64_t> counts);
@@ -57,7 +57,7 @@ struct ShareChange {
 };
 
 // Returns the segment in which the share of the errors among the events differs most from the usual
-// share, if its share is at least twice or at most half of the usual share. `errors` and `events`
+// share. Its share is at least twice the usual share, or at most half of it. `errors` and `events`
 // are counts of equal parts of the time. Returns nullopt if there is no such segment, or if there
 // are too few errors to exclude chance.
 std::optional<ShareChange> FindShareChange(std::span<const std::uint64_t> errors,

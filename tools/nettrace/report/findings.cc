@@ -27,8 +27,8 @@ constexpr std::size_t kLeastTimes = 16;  // parts of the time needed to judge a 
 // 1 / kPartOfLongLife of the recording.
 constexpr std::uint64_t kPartOfLongLife = 10;
 constexpr double kTrend = 0.7;  // absolute value of TrendOf that random values do not reach
-// FindTail compares the fraction of durations above 1.4 times the usual 99th percentile with its
-// median over all parts of the time, or with this number, if the median is less.
+// FindTail counts the durations above 1.4 times the usual 99th percentile. Their usual fraction is
+// the median over all parts of the time, but at least this number.
 constexpr double kUsualPartAbove = 0.005;
 
 // Formats the ratio of two numbers, such as "1,600" or "2.5".
@@ -103,9 +103,10 @@ class Finder {
 
   void AddErrors();
   // Adds times in which errors had an unusual share among the events or activities of a kind, or of
-  // a provider. Leaves out shares that other findings state: those that AddErrors has reported (see
-  // IsReportedAsErrors), that of a kind that ends activities if activities have the same share (see
-  // IsSame), and that of a provider if its activities or one of its kinds have the same share.
+  // a provider. Leaves out a share if AddErrors has reported it (see IsReportedAsErrors). Leaves
+  // out the share of a kind that ends activities if the activities have the same share (see
+  // IsSame). Leaves out the share of a provider if its activities or one of its kinds have the same
+  // share.
   void AddErrorShares();
   void AddSharesOfActivities(std::vector<ShareFinding>* found) const;
   void AddSharesOfKinds(std::vector<ShareFinding>* found) const;

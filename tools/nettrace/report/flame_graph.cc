@@ -99,7 +99,7 @@ class StackSums::Selection {
 
   void FindViews();
   void FindOrder();
-  // Returns, for each node, the sum of the events of a view whose stacks pass through it.
+  // Returns the total of each node: the sum of the view's events that have the node on their stack.
   std::vector<std::uint64_t> TotalsOf(std::size_t view) const;
   // Returns the functions of a view with the largest `self`, in descending order, and at most
   // kMaxFunctionRows. Sets `all` to the number of all functions of the view. `is_first` is the

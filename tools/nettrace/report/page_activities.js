@@ -29,8 +29,8 @@ for (const tree of trees) {
 const runsAt = (node, time) => node.begin <= time && node.end >= time;
 
 // Returns the tree and the activity in it that an event belongs to, or undefined. Among several
-// trees, the longest one is returned; within it, the innermost activity. Trees of the whole file
-// come before those that have only the events of the page.
+// trees, returns the one whose root lasts longest, and in it the innermost activity. Prefers the
+// trees in `data` to the trees that makeTree has made of the events in the page.
 function homeOf(event) {
   const id = event.event.activityId;
   const among = (id ? nodesOfId.get(id) : nodesOfThread.get(event.thread)) ?? [];
@@ -42,8 +42,8 @@ function homeOf(event) {
 
 // ---- Trees of other activities, which are made of the events and activities in the page.
 
-const MADE_NODES = 200;  // activities of such a tree
-const MADE_DEPTH = 32;   // activities from the chosen one to the outermost one
+const MADE_NODES = 200;  // maximum number of activities in such a tree
+const MADE_DEPTH = 32;   // maximum number of activities from the chosen one to the outermost one
 
 let inPage = null;
 // Returns the events and activities of the page, by their activity ids and by their related ids.
@@ -312,8 +312,8 @@ function drawDifference(tree, other) {
   }));
 }
 
-// Returns the length in ticks of the longest part of an activity's self time without an event on the
-// page, and the name of the event or activity before this part.
+// Finds the longest part of an activity's self time without an event on the page. Returns its length
+// in ticks, and the name of the event or activity before it.
 function longestQuiet(tree, node) {
   const parts = [...eventsInside(tree)[node.index].map(({at, kind}) => [at, at, kindText(kind)]),
     ...node.children.map(({begin, end, kind}) => [begin, end, kindText(kind)]), [node.end, node.end, ""]].sort((a, b) => a[0] - b[0]);

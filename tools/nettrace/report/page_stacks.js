@@ -106,8 +106,8 @@ function markedSum() {
   return [sum, count];
 }
 
-// Returns the boxes that are drawn: those above the zoomed box, as wide as the graph, and those below it that are wide
-// enough.
+// Returns the boxes to draw: the zoomed box and its callers, as wide as the graph, and the boxes below the zoomed box.
+// Leaves out boxes that are too narrow, so that about MAX_BOXES are drawn at most.
 function boxesIn(width) {
   const {zoom} = flames;
   const above = [];

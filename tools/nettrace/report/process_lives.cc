@@ -69,9 +69,9 @@ void ProcessLives::End(std::size_t host, std::uint64_t pid, std::string name, st
   AddTime(ticks);
   const Key key = {host, pid};
   if (ProcessLife* const life = Open(key)) {
-    // If a process executes a program, the end of the old program and the start of the new one have
-    // the same time and come in any order. If the start came first, Begin has closed the old life,
-    // and `life` is the new one.
+    // If a process executes a program, the events for the end of the old program and the start of
+    // the new one have the same time and any order. If the start came first, Begin has closed the
+    // old life, and `life` is the new one.
     if (life->existed || life->begin != ticks) Close(life, ticks, events);
     return;
   }

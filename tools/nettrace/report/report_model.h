@@ -45,7 +45,8 @@ inline constexpr std::size_t kTypicalOf = 64;   // activities among which a typi
 inline constexpr std::size_t kLevels = 7;       // levels 0 to 5, and one for all higher levels
 inline constexpr std::size_t kMaxPlaces = 200;  // places with losses that the page shows
 inline constexpr std::size_t kMaxEnds = 128;    // starts and ends of findings; others are ignored
-// Events that are shown on each side of a loss, and of the start and the end of a finding.
+// Events that are shown on each side of a loss, and on each side of the start and the end of a
+// finding.
 inline constexpr std::size_t kNeighbors = 20;
 
 // Limits of what a page contains besides single events.
@@ -201,7 +202,7 @@ class ReportModel {
   const std::vector<Process>& processes() const { return processes_; }
   const std::vector<Thread>& threads() const { return threads_; }
   const std::vector<Losses>& losses() const { return losses_; }
-  // Returns the hosts of all rows. Process::host is the number of a host in it.
+  // Returns the hosts of all rows. Process::host is the number of a host in this result.
   const trace::Hosts& hosts() const { return hosts_; }
   // Returns the counts over time. Series 0 holds the lost events; the others hold the events of
   // providers().
@@ -298,8 +299,8 @@ class ReportModel {
   // has no value, or if SingleEvents::Wants returns false.
   template <typename Make>
   bool KeepFor(Reason reason, std::optional<std::size_t> key, const Make& make);
-  // Adds the event that `make` returns to the sample of the span of AddInterest that contains
-  // `ticks`. If KeepFor does not add it there, adds it to the sample of `kind`.
+  // Adds the event that `make` returns to a sample. Prefers the sample of a span of AddInterest
+  // that contains `ticks`. If KeepFor does not add the event there, uses the sample of `kind`.
   template <typename Make>
   void Sample(std::uint64_t ticks, std::size_t kind, const Make& make);
   SingleEvent Single(const nettrace::Event& event, std::size_t kind, std::size_t thread) const;

@@ -40,8 +40,8 @@ std::size_t SingleEvents::PartToShrink() const {
     if (use(i) > use(most)) most = i;
   }
   constexpr std::size_t kSamples = Index(Reason::kSample);
-  // Errors take bytes from the samples. Shrink may remove half of the samples, so they are chosen
-  // only if they have more than twice their minimum, which is kLeastSample percent of all bytes.
+  // Errors take bytes from the samples, whose minimum is kLeastSample percent of all bytes. Shrink
+  // may remove half of the samples, so they must have more than twice their minimum.
   const bool has_samples = parts_[kSamples].bytes > max_bytes_ / 100 * 2 * kLeastSample;
   return most == Index(Reason::kError) && has_samples ? kSamples : most;
 }

@@ -38,16 +38,17 @@ class SingleEvents {
   // Maximum bytes that an event needs on the page besides its JSON: time, kind and thread.
   static constexpr std::size_t kRowBytes = 96;
 
-  static constexpr std::size_t kLeastSample = 5;
+  static constexpr std::size_t kLeastSample = 5;  // minimum share of the samples, in percent
 
   explicit SingleEvents(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Counts an event of the group `key` of a reason. Returns whether to pass the event to Add.
   bool Wants(Reason reason, std::size_t key);
   // Adds an event for which Wants returned true. While all events together exceed the limit,
-  // removes events of the reason that uses the largest percentage of its share: every second event
-  // of its largest group, or all events of the activity with the highest rank. Errors use the bytes
-  // of the samples as well, except for kLeastSample percent of all bytes.
+  // removes events of the reason that uses the largest percentage of its share. Removes every
+  // second event of the reason's largest group or, for kActivity, usually all events of the
+  // activity with the highest rank. Errors use the bytes of the samples as well, except for
+  // kLeastSample percent of all bytes.
   void Add(Reason reason, std::size_t key, SingleEvent event);
 
   struct Group {

@@ -114,7 +114,7 @@ PartialSuccess ReadJson(const rapidjson::Document& json) {
   const rapidjson::Value* rejected = Member(*partial, "rejectedLogRecords");
   if (rejected == nullptr) rejected = Member(*partial, "rejectedSpans");
   if (rejected == nullptr) return result;
-  // JSON of Protocol Buffers has 64-bit numbers as strings.
+  // The JSON form of Protocol Buffers has 64-bit numbers as strings. Numbers are accepted, too.
   if (rejected->IsUint64()) result.rejected = rejected->GetUint64();
   std::uint64_t number = 0;
   if (absl::SimpleAtoi(TextOf(rejected), &number)) result.rejected = number;

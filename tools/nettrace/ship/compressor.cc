@@ -43,7 +43,8 @@ Compressor::~Compressor() {
 absl::StatusOr<std::string_view> Compressor::Compress(std::string_view bytes) {
   if (compression_ == Compression::kNone) return bytes;
   if (compression_ == Compression::kGzip ? Gzip(bytes) : Zstd(bytes)) return out_;
-  return absl::ResourceExhaustedError("not enough memory to compress requests");
+  return absl::ResourceExhaustedError(
+      "not enough memory to compress requests; use --compression none");
 }
 
 bool Compressor::Gzip(std::string_view bytes) {

@@ -1,6 +1,6 @@
-// The functions of libcurl that `nettrace ship` calls. The library is loaded when it is needed,
-// because it and the 30 libraries that it uses would triple the time in which every command of
-// `nettrace` starts.
+// The functions of libcurl that `nettrace ship` and `nettrace export` call. The library is loaded
+// only when it is needed. With the 30 libraries that it uses, it would triple the time in which
+// every command of `nettrace` starts.
 #ifndef TOOLS_NETTRACE_SHIP_CURL_LIBRARY_H_
 #define TOOLS_NETTRACE_SHIP_CURL_LIBRARY_H_
 

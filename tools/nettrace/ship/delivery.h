@@ -50,8 +50,8 @@ class Delivery {
     std::function<absl::Status()> renew;
     // Waits for this time. Returns false if the process was asked to end.
     std::function<bool(absl::Duration)> wait;
-    // Called after each part of a request that needs no more retries. Receives the number of its
-    // records, and of the events that they represent (RequestBatch::EventsIn). An error ends the
+    // Called when a part of a request needs no more retries. Receives the number of records in the
+    // part, and of events that these records represent (RequestBatch::EventsIn). An error ends the
     // delivery.
     std::function<absl::Status(std::size_t records, std::uint64_t events)> done;
     // Prints a message.

@@ -25,8 +25,8 @@ struct ShippedFile {
   friend bool operator==(const ShippedFile&, const ShippedFile&) = default;
 };
 
-// How far a series of files (NameTime::series) was sent: the numbers at the end of the last file
-// that was sent, from the account (tools/trace/account.h) in that file.
+// How far a series of files (NameTime::series) was sent. The numbers are those at the end of the
+// last file that was sent, and come from the account (tools/trace/account.h) in that file.
 struct ShippedSection {
   std::uint64_t number = 0;  // number of the last section in the file
   std::uint64_t events = 0;  // events and losses up to the end of the file
@@ -65,7 +65,7 @@ struct Position {
   std::string ToText() const;
 
   // Removes a file that was deleted before all of it was sent, and adds it to `deleted`. Adds the
-  // events of the file that were sent to the entry of `series` in `sections`, so that Shipper does
+  // number of its events that were sent to ShippedSection::events of `series`, so that Shipper does
   // not count them as missing. `series` is NameTime::series of the file; "" if it has none.
   void Delete(const std::string& path, const std::string& series);
 

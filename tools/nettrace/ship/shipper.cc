@@ -49,7 +49,8 @@ std::string HostName() {
   return base::ValidUtf8(name.data());
 }
 
-// Returns whether the file was deleted, and not only its directory unmounted.
+// Returns whether the file was deleted: it does not exist, but its directory does. If both are
+// missing, their file system may only be unmounted.
 bool IsDeleted(const std::string& path) {
   struct stat facts = {};
   if (lstat(path.c_str(), &facts) == 0 || errno != ENOENT) return false;
@@ -169,7 +170,8 @@ absl::StatusOr<bool> Shipper::ShipListed() {
 
 void Shipper::ReportProblems(const Spool::Listing& listing) {
   for (const absl::Status& problem : listing.problems) {
-    // Without --once, the problem may end: for example, a session's directory may appear later.
+    // Counts the problem only with --once. Without it, the problem may end: for example, a
+    // session's directory may appear later.
     if (options_.once) ++counts_.unreadable;
     ReportOnce(std::string(problem.message()));
   }
@@ -306,7 +308,8 @@ void Shipper::CountMissing(const Missing& missing) {
                      " with ", base::Counted(missing.events, "event"),
                      missing.sections == 1 ? " was deleted before it was sent"
                                            : " were deleted before they were sent",
-                     ", according to the next file"));
+                     ", according to the next file; raise the limits of the session (keep_files, "
+                     "keep_bytes, keep_age)"));
 }
 
 absl::Status Shipper::ShipDeleted() {
@@ -341,9 +344,9 @@ absl::Status Shipper::OnDelivered(std::size_t records, std::uint64_t events) {
   } else {
     current_->records += records;
     current_->events += events;
-    // Stores where this file begins. If the file is deleted before its other events are sent,
-    // FindMissing counts these events as missing when the next file of the series is sent, and
-    // needs this entry for that.
+    // Stores where this file begins. If the file is deleted before its other events are sent, these
+    // events are missing. FindMissing counts them by means of this entry when the next file of the
+    // series is sent.
     if (!series_.empty() && !position.sections.contains(series_)) {
       const trace::AccountSummary::Section section = exporter_->section();
       position.sections[series_] = {section.number - 1,  // FindMissing adds 1 to it

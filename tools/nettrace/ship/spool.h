@@ -27,7 +27,7 @@ struct SpoolFile {
 // Returns the time of the last modification, in ns since 1970.
 std::int64_t ChangeTime(const struct stat& facts);
 
-// The time in a name, in the form that nettraced writes.
+// The time in the name of a file, in the form that nettraced writes.
 struct NameTime {
   std::string time;  // "" if the name has none
   // The path with {time} in place of the time, equal for all files of a file set. "" if the name
@@ -36,7 +36,8 @@ struct NameTime {
 };
 NameTime FindNameTime(std::string_view path);
 
-// Files, and directories whose files are listed again and again. Not thread-safe.
+// Holds paths of files, and of directories, whose files each call of List finds again. Not
+// thread-safe.
 class Spool {
  public:
   explicit Spool(std::vector<std::string> paths) : paths_(std::move(paths)) {}
@@ -45,8 +46,9 @@ class Spool {
     std::vector<SpoolFile> files;        // the oldest first
     std::vector<absl::Status> problems;  // paths that cannot be read; messages name them
   };
-  // Lists the paths that are regular files. For each path that is a directory, lists the files in
-  // it whose names end with .nettrace or .nettrace.zst, which nettraced gives to complete files.
+  // Lists the paths that are regular files. For each path that is a directory, lists its files with
+  // names that end with .nettrace or .nettrace.zst. nettraced gives such names only to complete
+  // files.
   Listing List() const;
 
   // Starts to watch the directories for new files. If that is not possible, Wait does not notice

@@ -49,8 +49,9 @@ bool HasNoFile(std::string_view path) {
 
 // Returns true if the process of the mapping still maps `file` at the addresses of the mapping, and
 // false if the process maps another file there. Returns nullopt if the mapping is gone, or if this
-// process may not see it. If `prompt_files` is not null, `file` was opened through it. A mapped
-// file whose file system may wait then cannot be `file`, so false is returned for it.
+// process may not see it. PromptFiles opens no file on a file system that may wait for a user's
+// process (FUSE). If `prompt_files` has opened `file`, a mapped file on such a file system is
+// therefore another file.
 std::optional<bool> IsMapped(const struct stat& file, const HitMapping& mapping,
                              base::PromptFiles* prompt_files) {
   struct stat mapped = {};
@@ -85,7 +86,8 @@ elf::Functions FindFunctions(const elf::ElfFile& file, std::span<const std::uint
 
 std::string Cause(const absl::Status& status) {
   if (absl::IsNotFound(status)) return "the file does not exist";
-  // Only PromptFiles fails with FailedPrecondition.
+  // Only PromptFiles fails with FailedPrecondition. 'nettrace symbolize' does not use it, and can
+  // therefore read the file.
   constexpr char kRemedy[] = "; 'nettrace symbolize' reads it";
   return absl::StrCat("the file cannot be used: ", status.message(),
                       absl::IsFailedPrecondition(status) ? kRemedy : "");

@@ -5,10 +5,10 @@
 // replaced, or the process may have had another root directory. A user could direct the path to a
 // file that only root may read, and learn the names of its functions from a trace that root
 // symbolizes. Therefore, the file at the path is used only if it has the build id of the mapping.
-// If the build id of the mapping is not known, the file must not have changed since it was mapped,
-// and the process must not have mapped another file. In addition, one of these conditions must
-// hold: the process still has the file mapped; every user may read the file; or the effective user
-// of this program owns the file and is not root.
+// If the build id of the mapping is not known, the trace must be of this host, the file must not
+// have changed since it was mapped, and the process must not have mapped another file. In addition,
+// one of these conditions must hold: the process still has the file mapped; every user may read the
+// file; or the effective user of this program owns the file and is not root.
 #ifndef TOOLS_NETTRACE_SYMBOLIZE_FUNCTION_FINDER_H_
 #define TOOLS_NETTRACE_SYMBOLIZE_FUNCTION_FINDER_H_
 
@@ -65,10 +65,10 @@ using ElfDescriptions = absl::flat_hash_map<std::uint64_t, ElfDescription>;
 // Finds the functions of mappings, and states for each file how many were found. Not thread-safe.
 class FunctionFinder {
  public:
-  // `folders` contain debug information or copies of files, and are searched first. `debuginfod` is
-  // asked last; null: no servers are asked. If `prompt_files` is not null, a file is skipped if its
-  // path leads to a file system that may wait for a user's process. `prompt_files` must outlive
-  // this object.
+  // `folders` contain debug information or copies of files, and are searched before
+  // elf::kDebugFolder. `debuginfod` is asked last; null: no servers are asked. If `prompt_files` is
+  // not null, a file is skipped if its path leads to a file system that may wait for a user's
+  // process. `prompt_files` must outlive this object.
   FunctionFinder(Machine machine, std::vector<std::string> folders,
                  std::unique_ptr<Debuginfod> debuginfod = nullptr,
                  base::PromptFiles* prompt_files = nullptr)

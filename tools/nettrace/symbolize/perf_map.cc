@@ -112,8 +112,8 @@ base::UniqueFd OpenRootOf(std::uint64_t pid) {
       open(absl::StrCat("/proc/", pid, "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-// Returns whether a file of the process may be accessed. If `prompt_files` is null, every file may
-// be accessed.
+// Returns whether `file`, a file of the process, may be accessed. If `prompt_files` is not null,
+// its file system must answer without waiting for a user's process (FUSE).
 bool MayAccess(const base::UniqueFd& file, std::uint64_t pid, base::PromptFiles* prompt_files) {
   return prompt_files == nullptr ||
          prompt_files->IsPrompt(file.get(), static_cast<std::uint32_t>(pid));
@@ -167,8 +167,8 @@ std::vector<std::uint64_t> NumbersOf(std::string_view status, std::string_view k
 // Returns when the process started, from the text of /proc/PID/stat; nullopt if the text is not
 // valid.
 std::optional<absl::Time> StartOf(std::string_view stat) {
-  // The 22nd value is the time since the machine started. The second value, the name in
-  // parentheses, may contain spaces.
+  // The 22nd value is the start of the process, in clock ticks since the machine started. The
+  // second value, the name in parentheses, may contain spaces.
   constexpr std::size_t kStart = 19;  // index after the parentheses
   const std::size_t end = stat.rfind(") ");
   if (end == std::string_view::npos) return std::nullopt;

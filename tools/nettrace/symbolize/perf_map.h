@@ -57,9 +57,8 @@ absl::StatusOr<elf::Functions> ReadPerfMap(const std::string& path,
                                            std::span<const std::uint64_t> addresses,
                                            base::PromptFiles* prompt_files = nullptr);
 
-// A process that runs in a container: its root directory or mount namespace differs from that of
-// this program, or its process id in its own pid namespace differs from its id in the namespace of
-// this program.
+// A process that runs in a container. Its root directory or mount namespace differs from that of
+// this program, or its process id differs between its own pid namespace and that of this program.
 struct ContainedProcess {
   std::uint64_t pid = 0;
   std::uint64_t own_pid = 0;  // the id in its own namespace
@@ -73,8 +72,8 @@ struct ContainedProcess {
 std::optional<ContainedProcess> FindContainedProcess(std::uint64_t pid, absl::Time last_use,
                                                      base::PromptFiles* prompt_files = nullptr);
 // Reads tmp/perf-OWN_PID.map below the root of the process. In addition to the conditions of
-// ReadPerfMap, the file must belong to the user of the process, and no part of its path may be a
-// symbolic link: the process chooses what its root contains.
+// ReadPerfMap, the file must belong to the user of the process. No part of its path may be a
+// symbolic link, because the process chooses what its root contains.
 absl::StatusOr<elf::Functions> ReadPerfMapOf(const ContainedProcess& process,
                                              std::span<const std::uint64_t> addresses,
                                              base::PromptFiles* prompt_files = nullptr);

@@ -45,7 +45,7 @@ nettrace::EventMetadata FunctionMetadata() {
   return metadata;
 }
 
-// Returns the metadata row of the events that describe files, which is equal to the collector's.
+// Returns the metadata row of the events that describe files. It is equal to the collector's row.
 nettrace::EventMetadata DescriptionMetadata() {
   nettrace::EventMetadata metadata;
   metadata.provider = std::string(nettrace::internal::traceevent::kUniversalSystem);
@@ -74,8 +74,8 @@ std::string SymbolMetadata(const ElfDescription& description) {
   return std::string(buffer.GetString(), buffer.GetSize());
 }
 
-// Creates the events that state the functions of the mappings of a file, and where other programs
-// find more of them.
+// Creates the events that are added to a file: the functions of its mappings, and descriptions of
+// the mapped files, with which other programs find more functions.
 class FunctionEvents {
  public:
   // Ids of functions are greater than `max_id`, the greatest id in the file. They are also greater

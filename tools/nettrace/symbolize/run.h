@@ -39,9 +39,9 @@ struct Summary {
 };
 
 // Reads the input twice, and writes the output by rename. Does not write an output that would
-// replace the input without adding anything. Fails with DataLoss if the input is damaged, and
-// otherwise with the errors of the input and output. All messages name the file. Fails with
-// FailedPrecondition if debuginfod cannot be used.
+// replace the input without adding anything. Fails with FailedPrecondition if debuginfod cannot be
+// used. Fails with DataLoss if the input is damaged, and otherwise with the errors of the input and
+// output. These messages name the file.
 absl::StatusOr<Summary> Run(const Options& options);
 
 // Prints to standard error, after `prefix`, how many functions were found. Also prints for at most

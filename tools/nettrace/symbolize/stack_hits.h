@@ -75,7 +75,8 @@ class StackHits {
   absl::flat_hash_map<std::uint64_t, HitMapping> mappings_;            // by id
   absl::flat_hash_map<std::uint64_t, MappedFile> files_;               // by id of the metadata
   absl::flat_hash_set<std::pair<std::uint64_t, std::uint64_t>> hits_;  // id of the mapping, address
-  // Stacks of this interval whose addresses were added: CodeMap::VersionOf and the stack's bytes.
+  // Stacks of this interval whose addresses were added: CodeMap::VersionOf, and a pointer to the
+  // bytes of the stack.
   absl::flat_hash_set<std::pair<std::uint64_t, const std::byte*>> seen_;
   std::size_t bytes_ = 0;
   std::uint64_t max_id_ = 0;

@@ -112,8 +112,8 @@ struct Snapshot {
   const SnapshotView& of(View view) const { return views[static_cast<std::size_t>(view)]; }
 };
 
-// Counts events and losses. The caller must pass the selected events, and all losses, events of the
-// account and sequence points of one EventStream to the model. Memory is bounded by ModelOptions,
+// Counts events and losses. From one EventStream, the caller must pass to the model the selected
+// events, and all losses, account events and sequence points. Memory is bounded by ModelOptions,
 // kMaxOpenActivities and RecentDurations::Budget. Not thread-safe.
 class Model {
  public:

@@ -40,10 +40,10 @@ std::string_view SequenceOf(LineStyle style);
 // Returns the text of a line with its colors. `plain` is the escape sequence that ends a color.
 std::string ColoredText(const Line& line, std::string_view plain);
 
-// Returns the columns that fit beside a title in a table of `width` columns, from left to right.
-// The column by which the rows are sorted is always among them. The other columns vanish in the
-// order of ColumnFacts::rank, the highest first. The column kSelf is only in the view of functions,
-// and in views that are sorted by it.
+// Returns the columns that fit beside a title in a table that is `width` characters wide, from left
+// to right. The column by which the rows are sorted is always among them. The other columns vanish
+// in the order of ColumnFacts::rank, the highest first. The column kSelf is only in the view of
+// functions, and in views that are sorted by it.
 std::vector<ColumnFacts> FittingColumns(std::size_t width, Column sorted, View view = View::kEvent);
 // Returns the width that is left for the titles, at least 12.
 std::size_t TitleWidth(std::size_t width, const std::vector<ColumnFacts>& columns);

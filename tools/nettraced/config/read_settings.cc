@@ -141,9 +141,9 @@ absl::StatusOr<DaemonSettings> ReadSettings(const std::vector<std::string>& dire
   // files of other directories.
   RETURN_IF_ERROR(parser.errors()->ToStatus());
   if (files.size() > kMaxFiles) {
-    return absl::InvalidArgumentError(absl::StrCat(directories.empty() ? "" : directories[0], ": ",
-                                                   files.size(), " settings files; at most ",
-                                                   kMaxFiles, " are read; combine some of them"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(directories.empty() ? "" : directories[0], ": ", files.size(),
+                     " settings files; at most ", kMaxFiles, " are allowed; combine some of them"));
   }
   for (const auto& [name, path] : files) {
     const absl::StatusOr<std::string> text = ReadText(path);

@@ -108,8 +108,9 @@ void ReadStacks(TableReader* reader, std::optional<collector::StackOptions>* sta
   }
 }
 
-// Reads the samples that the session has besides its selectors. An invalid value counts as true, so
-// that no second error reports that the session records nothing.
+// Reads the keys `cpu` and `off_cpu`, which request samples in addition to the events of `select`.
+// An invalid value counts as true, so that no second error reports that the session records
+// nothing.
 void ReadSamples(TableReader* reader, SessionSettings* session) {
   session->off_cpu = reader->Has("off_cpu");
   reader->Bool("off_cpu", &session->off_cpu);
@@ -349,8 +350,9 @@ void ReadSync(TableReader* reader, output::SyncPolicy* sync) {
   }
 }
 
-// If the settings contain only one of files.keep_bytes and the size of one file (rotate_bytes or
-// flight.keep_bytes), adjusts the default of the other, so that both are compatible.
+// Fits files.keep_bytes and the size of one file (rotate_bytes or flight.keep_bytes) to each other,
+// because files.keep_bytes must have room for one file. If the settings contain only one of the
+// two, adjusts the default of the other.
 void FitDefaults(TableReader* session_reader, TableReader* files_reader, SessionSettings* session) {
   constexpr std::uint64_t kFilesInBound = 4;
   constexpr std::uint64_t kLeastFlight = std::uint64_t{1} << 20;
@@ -384,8 +386,8 @@ void CheckRetention(TableReader* reader, const SessionSettings& session) {
                                "), the size of one file; raise keep_bytes, or lower ", size_key));
   }
   // keep_free_bytes counts as a limit only if the settings contain it: the files may then fill the
-  // file system except for these bytes. The default applies to every session, so this check would
-  // never find that no limit was chosen.
+  // file system except for these bytes. If its default counted, every session would have a limit,
+  // and this check would never add an error.
   const bool has_free_bytes =
       files.keep_free_bytes != 0 && files.keep_free_bytes != output::FilesSettings::kKeepFreePart;
   if (files.keep_bytes == 0 && !has_free_bytes && (files.keep_files == 0 || each == 0)) {
@@ -645,7 +647,7 @@ bool IsShallow(std::string_view text, const std::string& file, SettingsErrors* e
     const std::string_view content = text.substr(0, end);
     if (std::count(content.begin(), content.end(), '.') > kMaxDotsInLine) {
       errors->Add(file, line, 1,
-                  absl::StrCat("more than ", kMaxDotsInLine, " dots in this line; split it"));
+                  absl::StrCat("more than ", kMaxDotsInLine, " dots in this line; split the line"));
       return false;
     }
     text.remove_prefix(end);

@@ -72,8 +72,8 @@ void ForEachKey(const nettrace::EventMetadata& metadata,
   ForEachField(metadata.fields, "", [&](const std::string& name) { use({name, counts[name]++}); });
 }
 
-// Holds successive cells with numbers and ids, whose size is limited. Texts from the file may have
-// any size and do not fit.
+// Holds successive cells with numbers and ids. The maximum size is enough for all of them, but
+// texts from the file may be longer and must not be added.
 using Cells = base::ShortText<256>;
 
 // Adds a comma and a cell. The cell is empty if the argument has no value.
@@ -246,7 +246,7 @@ void CsvExporter::AppendProperties(const exporting::ExportedEvent& exported, std
 
 void CsvExporter::AppendFields(const Row& row, std::string* out) const {
   using Kind = exporting::FieldValues::Kind;
-  std::size_t written = 0;  // columns
+  std::size_t written = 0;  // columns of fields for which a comma was appended
   for (const auto& [column, index] : row.columns) {
     if (index >= values_.values().size()) continue;  // the payload ends before this field
     out->append(column + 1 - written, ',');

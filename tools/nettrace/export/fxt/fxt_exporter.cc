@@ -352,7 +352,7 @@ bool FxtExporter::PutFlatEvent(const EventHead& head, const exporting::ExportedE
       case Kind::kText:
         words_.PutText(field, values_.TextOf(values[i]));
         break;
-      case Kind::kArray:  // the values are flat
+      case Kind::kArray:  // does not occur, because the values are flat
         break;
     }
   }

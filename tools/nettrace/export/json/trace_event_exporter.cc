@@ -29,8 +29,8 @@ void AppendText(std::string_view text, std::string* out) {
   *out += '"';
 }
 
-// Holds successive members with numbers and ids, whose size is limited. Texts from the file may
-// have any size and do not fit.
+// Holds successive members with numbers and ids. The maximum size is enough for all of them, but
+// texts from the file may be longer and must not be added.
 using Members = base::ShortText<512>;
 
 void AddInteger(std::uint64_t number, Members* out) {
@@ -80,7 +80,8 @@ void AddProperties(const nettrace::Event& event, Members* out) {
   }
 }
 
-// Begins the object of the arguments of an event that ends a slice.
+// Begins the object `stop` for the arguments of an event that ends a slice. Adds the event's
+// name and provider if they differ from those of the event that began the slice.
 void AppendStop(const nettrace::EventMetadata& metadata, const trace::OpenSlices::Slice& ended,
                 std::string* out) {
   *out += R"("stop":{)";

@@ -10,6 +10,7 @@
 //
 // Speedscope does not show instants, counters and slices with an id. In an output for speedscope,
 // each completed slice becomes a call on the thread that began it. All other events are left out.
+// Losses are written, but not shown.
 //
 // Times are in microseconds with three decimals, since the time at which the file's clock was 0.
 // Times since 1970 would be rounded, because readers store times as doubles.

@@ -19,9 +19,9 @@
 // The record's parts replace those of the event: the time, severity, event name, ids, body and
 // service. The time of the event remains the observed time.
 //
-// Attributes that an event does not have, or that are 0, are left out. log.record.uid is a hash of
-// the event's capture thread, time and sequence number. It is therefore the same whenever the same
-// file is exported.
+// Attributes that an event does not have are left out, and so are numbers of eventheader.* if they
+// are 0. log.record.uid consists of a hash of the event's capture thread, the time and the sequence
+// number. It is therefore the same whenever the same file is exported.
 //
 // A loss is a record LostEvents of the scope nettrace with the severity WARN. Its attributes are
 // log.record.uid, count and, if they are known, cpu.logical_number, nettrace.capture_thread, and
@@ -107,7 +107,7 @@ class LogRequests {
   void OnOtherEvent(const nettrace::Event& event);
   absl::Status OnDeletedEvents(const DeletedEvents& deleted);
   void OnRowsEnd();
-  // Passes all records to the function `send`.
+  // Passes all records so far, and the spans of ended activities, to the functions `send`.
   absl::Status Flush();
   // Must be called after the last event. Also ends the open spans.
   absl::Status Finish();

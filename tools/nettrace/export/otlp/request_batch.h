@@ -50,8 +50,8 @@ class RequestBatch {
   // Passes the current request to the function `send`, if it has records.
   absl::Status Flush();
 
-  // Leaves out the next `count` records, as if they had been passed on. Must be called before the
-  // first record. The records after them are the same as without this call.
+  // Leaves out the first `count` records, because an earlier run has sent them. Must be called
+  // before the first record. Later records are the same as without this call.
   void SkipRecords(std::uint64_t count) { skipped_ = count; }
   // Returns the number of records in the current request.
   std::size_t records() const { return order_.size(); }

@@ -19,7 +19,7 @@ namespace tools::otlp {
 
 // An activity that has started.
 struct OpenSpan {
-  SpanHead head;  // SpanHead::end is not set yet
+  SpanHead head;  // SpanHead::end equals the start until the activity stops
   nettrace::Guid activity = {};
   std::string provider;
   std::string resource;  // encoded

@@ -30,7 +30,7 @@ constexpr std::int32_t kZstd = 6;
 constexpr std::int32_t kListConverted = 3;
 constexpr std::int32_t kUuidSize = 16;
 constexpr std::int16_t kListLogical = 3;
-// The names of the two groups within the group of a list.
+// The names of the repeated group within the group of a list, and of the leaf within this group.
 constexpr char kListGroup[] = "list";
 constexpr char kListElement[] = "element";
 
@@ -145,7 +145,8 @@ std::string_view Cut(std::string_view text, std::size_t size) {
   return text.substr(0, size);
 }
 
-// Appends the encoded length of the levels in bytes, then the levels, which have `width` bits each.
+// Appends the levels, which have `width` bits each, as runs. Their encoded size in bytes precedes
+// them, as a number of 4 bytes.
 void AppendLevels(const std::vector<std::uint8_t>& levels, int width, std::string* out) {
   const std::size_t begin = out->size();
   out->append(4, '\0');

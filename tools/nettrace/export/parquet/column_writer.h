@@ -135,8 +135,8 @@ class ColumnWriter {
   void AddIndex(std::uint32_t index);
   void AppendNumber(std::uint64_t bits, std::string* out);
   void AppendBytes(std::string_view bytes, std::string* out);
-  // Called after an entry was added. Stops the use of the dictionary if it has become too large, or
-  // if its values rarely repeat.
+  // Called after an entry was added. If the dictionary has become too large, or its values rarely
+  // repeat, marks it as full: the page ends with the row, and later pages do not use it.
   void CheckDictionary();
   // Extend the bounds of the row group.
   void BoundNumber(std::uint64_t key);

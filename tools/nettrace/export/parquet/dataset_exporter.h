@@ -1,5 +1,5 @@
-// Writes a folder of Parquet files: a table for each kind of event, or tables for parts of the
-// events by date, hour and host.
+// Writes a folder of Parquet files. The rows are divided into files by the kind of event, or by
+// date, hour and host, or by both.
 #ifndef TOOLS_NETTRACE_EXPORT_PARQUET_DATASET_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_PARQUET_DATASET_EXPORTER_H_
 
@@ -109,7 +109,8 @@ class DatasetExporter : public exporting::Exporter {
   absl::flat_hash_map<std::string, std::size_t> names_;
   absl::flat_hash_map<const nettrace::EventMetadata*, const Kind*> kinds_of_rows_;
   absl::flat_hash_map<Key, Table> tables_;
-  absl::flat_hash_map<std::string, std::size_t> files_;  // number of files by their path
+  // Number of files by their path, without the number in their names.
+  absl::flat_hash_map<std::string, std::size_t> files_;
   std::size_t file_count_ = 0;
   std::uint64_t uses_ = 0;
   std::size_t buffered_ = 0;

@@ -36,8 +36,8 @@ class TableWriter {
 
   const std::vector<Column>& columns() const { return columns_; }
   ColumnWriter& column(std::size_t index) { return writers_[index]; }
-  // Fails with the error of `write`, or if memory is insufficient. No function may be called after
-  // an error.
+  // Ends the row, and writes the row group if it is full. Fails with the error of `write`, or if
+  // memory is insufficient. No function may be called after an error.
   absl::Status EndRow();
   // Writes the rows that were added since the last row group as a row group. Does nothing if there
   // are none.

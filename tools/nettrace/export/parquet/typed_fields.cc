@@ -117,7 +117,8 @@ ColumnType TypeOfBytes(const trace::FieldNote& note) {
   return TypeOf(format, size).value_or(ColumnType::kString);
 }
 
-// Returns the column type for a value of `type`, which is neither a struct nor an array of values.
+// Returns the column type for a single value. `type` is no struct, and an array only if it is a
+// text.
 ColumnType TypeOfValue(const Type& type, const FieldFormat* format) {
   using Values = FieldFormat::Values;
   if (format != nullptr &&
@@ -249,7 +250,7 @@ bool Fits(ColumnType type, std::uint64_t bits, bool is_negative) {
 
 bool IsInteger(ColumnType type) { return type >= ColumnType::kInt8 && type <= ColumnType::kUint64; }
 
-// Returns the bytes of a UUID in its text form, or nullopt.
+// Parses the text form of a UUID. Returns its bytes, or nullopt if the text is no UUID.
 std::optional<std::array<char, 16>> ParseUuid(std::string_view text) {
   std::array<char, 16> bytes = {};
   std::size_t digits = 0;
@@ -424,7 +425,7 @@ void TypedFields::Text(std::string_view utf8) {
     if (!time) return Mismatch(column);
     column->Whole(static_cast<std::uint64_t>(*time));
   } else {
-    // The text is a number in hexadecimal digits.
+    // Fields with the hexadecimal format have texts such as 0x1f, and their columns are integers.
     const std::optional<std::uint64_t> number =
         IsInteger(type()) ? base::ParseUint64(utf8) : std::nullopt;
     if (!number || !Fits(type(), *number, /*is_negative=*/false)) return Mismatch(column);

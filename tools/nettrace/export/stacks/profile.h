@@ -1,4 +1,4 @@
-// The sums of stacks that the formats folded, speedscope and pprof write.
+// The sums of events by their stacks, which the formats folded, speedscope and pprof contain.
 #ifndef TOOLS_NETTRACE_EXPORT_STACKS_PROFILE_H_
 #define TOOLS_NETTRACE_EXPORT_STACKS_PROFILE_H_
 

@@ -13,7 +13,7 @@
 namespace tools::stacks {
 namespace {
 
-// Maximum bytes of the names of processes, threads and kinds of events.
+// Maximum bytes of all names of processes, threads and kinds of events together.
 constexpr std::size_t kMaxNameBytes = std::size_t{32} << 20;
 
 // Returns a text for the process of an event: the last part of its name, or its id.

@@ -82,7 +82,7 @@ struct Node {
   std::uint32_t slot = kNoSlot;    // slot for its value, if it is a length or tag
   std::uint32_t source = kNoSlot;  // slot of a sequence's length or a variant's tag
   std::uint64_t align = 1;         // bits
-  std::uint64_t min_bits = 0;      // lower limit of the bits of any value, without padding
+  std::uint64_t min_bits = 0;      // minimum bits of a value of this type, without padding
   std::uint64_t count = 0;         // elements of an array with a fixed length
   std::string name;                // name of the member, without the '_' that readers remove
   const std::vector<EnumRange>* ranges = nullptr;

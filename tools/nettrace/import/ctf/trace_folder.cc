@@ -122,7 +122,8 @@ absl::StatusOr<std::vector<TraceFolder>> OpenTraces(const std::string& path,
   std::vector<TraceFolder> found = finder.Take();
   if (found.empty()) {
     return Named(root, absl::InvalidArgumentError("neither this directory nor one below it has "
-                                                  "a file 'metadata'"));
+                                                  "a file 'metadata'; name the directory of a "
+                                                  "CTF trace"));
   }
   return found;
 }

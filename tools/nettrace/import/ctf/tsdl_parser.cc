@@ -558,7 +558,7 @@ class Parser {
   const Type* StructType(std::size_t line) {
     const std::string name = TakeOptionalName();
     if (!token_.IsSign("{")) {
-      if (name.empty()) Fail("a struct with neither a name nor members");
+      if (name.empty()) Fail("a struct has neither a name nor members");
       return Find("struct " + name);
     }
     Type* const type = NewType(Kind::kStruct, line);
@@ -587,7 +587,7 @@ class Parser {
       Members(type);
       if (!name.empty()) Define("variant " + name, type);
     } else if (name.empty()) {
-      Fail("a variant with neither a name nor members");
+      Fail("a variant has neither a name nor members");
     } else {
       const Type* const declared = Find("variant " + name);
       copied_members_ += declared->members.size();
@@ -604,7 +604,7 @@ class Parser {
     const Type* integer = nullptr;
     if (Accept(":")) integer = TakeType();
     if (!token_.IsSign("{")) {
-      if (name.empty()) Fail("an enum with neither a name nor members");
+      if (name.empty()) Fail("an enum has neither a name nor members");
       return Find("enum " + name);
     }
     if (integer == nullptr) integer = Find("int");

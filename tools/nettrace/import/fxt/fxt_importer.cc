@@ -177,8 +177,8 @@ void FxtImporter::PutField(const Argument& argument, Row* row) {
       return payload_.Fixed(argument.number);
     default:
       // `nettrace export` writes non-negative values of signed fields like those of unsigned
-      // fields. All values that fit become signed, so that all values of a signed field have one
-      // type.
+      // fields. In its traces, all values that fit become signed, so that all values of a signed
+      // field have one type.
       field.type = Type::Simple(is_ours && argument.number >> 63 == 0 ? TypeCode::kInt64
                                                                       : TypeCode::kUInt64);
       return payload_.Fixed(argument.number);
