@@ -55,7 +55,8 @@ std::uint64_t InstructionPointer([[maybe_unused]] pid_t thread) {
 #endif
 }
 
-// Counts the steps of `thread` while the phase is kCounts.
+// Counts the steps of `thread` outside of the vDSO while the phase is kCounts. Sets the phase to
+// kFailed if this process may not trace the thread.
 void Trace(pid_t thread, Shared* shared) {
   const Range vdso = FindVdso();
   while (shared->phase == kForked) usleep(100);

@@ -6,10 +6,10 @@
 
 namespace bench {
 
-// Returns the instructions that the calling thread executes in `body`, without those of the kernel
-// and of the vDSO, which reads the clock: their number varies. A forked process traces the thread,
-// so `body` runs a thousand times slower than otherwise. Returns a negative number if this process
-// cannot be traced.
+// Returns the number of instructions that the calling thread executes in `body`. Does not count
+// those of the kernel and, on x86-64, of the vDSO, which reads the clock: their number varies. A
+// forked process traces the thread, so `body` runs a thousand times slower than otherwise. Returns
+// a negative number if this process cannot be traced.
 double CountInstructions(const std::function<void()>& body);
 
 }  // namespace bench

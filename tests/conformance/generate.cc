@@ -305,7 +305,7 @@ void WriteActivityPaths(const std::string& path) {
     write("HttpRequests", "RequestStop", 2, request);
   }
   row.thread = c;
-  // Unlike in the example, rounds overlap in this file, because TraceEvent finds parents only among
+  // Unlike in c_service.c, rounds overlap in this file, because TraceEvent finds parents only among
   // activities that are open.
   std::optional<nettrace::Guid> before;
   for (int i = 0; i < 3; ++i) {
@@ -583,7 +583,7 @@ Fields PartB(std::uint16_t severity, std::string_view type = "Log") {
 }
 
 // Returns log records as the exporters of OpenTelemetry to user_events write them, and events that
-// resemble them.
+// resemble log records, but are none.
 std::vector<Fields> CommonSchemaCases() {
   constexpr std::string_view kTrace = "0af7651916cd43dd8448eb211c80319c";
   constexpr std::string_view kSpan = "b7ad6b7169203331";
@@ -619,7 +619,7 @@ std::vector<Fields> CommonSchemaCases() {
                                .Text("ext_dt_spanId", kSpan)
                                .Number("ext_dt_traceFlags", TypeCode::kByte, std::uint8_t{1}))
           .Struct("PartB", PartB(0).Text("name", "Shop.Orders").Struct("body", attributes)),
-      // Ordinary events.
+      // Events with a wrong version, severity, type or member, which are not log records.
       Version(0x401).Struct("PartB", PartB(9)),
       Version().Struct("PartB", PartB(25)),
       Version().Struct("PartB", PartB(9, "Span")),

@@ -198,8 +198,8 @@ void AddObjects(std::vector<TypeCase>* cases) {
       One("ObjectsEightDeep", nested, P().Text(u"deep").Put(std::int32_t{3}), nested_json));
 }
 
-// The value of `a` is somewhere after the fields. Positions count from the payload's start, or from
-// the end of `a`.
+// The value of `a` is somewhere after the fields. Its position counts from the payload's start in a
+// DataLoc, and from the end of `a` in a RelLoc.
 void AddLocations(std::vector<TypeCase>* cases) {
   const auto located = [cases](std::string name, Type type, P payload, std::string_view units,
                                const std::string& json) {

@@ -220,8 +220,8 @@ class RingChecker {
     ++state->shown;
   }
 
-  // Adds losses after the last event of the thread. `ticks` is the time of the next event, if the
-  // service wrote it.
+  // Adds losses after the last event of the thread. `ticks` is the time of the next event; nullopt
+  // if an event of the account, a sequence point or the removal of the thread comes before it.
   void Lose(ThreadState* state, std::uint64_t count, std::optional<std::uint64_t> ticks) {
     state->next += count;
     state->lost += count;

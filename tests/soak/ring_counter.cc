@@ -21,7 +21,7 @@
 
 namespace {
 
-// Higher numbers are an error of the file.
+// This number and higher ones are an error in the file.
 constexpr std::uint64_t kMaxNumber = std::uint64_t{1} << 32;
 
 class NumberVisitor : public nettrace::PayloadVisitor {
@@ -42,7 +42,8 @@ struct Thread {
 
 class Counter {
  public:
-  // Returns whether the file can be read.
+  // Counts the events of a file. Returns false, and prints the error, if the file cannot be read to
+  // its end.
   bool Read(const char* path) {
     auto source = nettrace::FdSource::Open(path);
     if (!source.ok()) return Complain(path, source.status());

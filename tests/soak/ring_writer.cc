@@ -1,10 +1,10 @@
-// A service whose threads write numbered events. It stores the progress of each
-// thread in a shared file, so that the progress is known after a kill.
+// A service whose threads write numbered events. It stores the progress of each thread in a shared
+// file, so that the progress is known after a kill.
 //   ring_writer FILE SERVICE THREADS EVENTS PAUSE
 // SERVICE is the number of the service. Each thread writes EVENTS events; without end if EVENTS is
-// 0. It sleeps for PAUSE microseconds after every 32 events; not at all if PAUSE is 0. The service
-// prints "ready" when its tracepoint is enabled and waits for the end of standard input before it
-// writes, unless EVENTS is 0.
+// 0. It sleeps for PAUSE microseconds after every 32 events; not at all if PAUSE is 0. The threads
+// start when the tracepoint is enabled. If EVENTS is not 0, the service first waits until the
+// collector has answered, prints "ready", and waits for the end of standard input.
 //
 // Thread THREAD of the service has 32 bytes in FILE, at 32 * (SERVICE * THREADS + THREAD): four
 // 64-bit numbers in the machine's byte order. These are its tid, the calls of Write that have

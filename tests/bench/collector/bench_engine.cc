@@ -128,7 +128,8 @@ class Service {
   eh::DynamicEvent event_;
 };
 
-// The records that the kernel writes: `raws` in turns, from `threads` threads in turns.
+// The records that the kernel writes: it writes the elements of `raws` in turns, for `threads`
+// threads in turns.
 struct Load {
   std::string name;
   const Format* format;
@@ -142,7 +143,7 @@ std::vector<Load> Loads() {
   std::vector<Bytes> kinds;
   kinds.reserve(64);
   for (int i = 0; i < 64; ++i) kinds.push_back(service.Eight(absl::StrCat("Kind", i), nullptr));
-  // The events of a service with this many requests at a time, in activities.
+  // The events of a service that handles 64 requests at a time, each in a separate activity.
   std::vector<Bytes> eight_in_activities;
   std::vector<Bytes> twenty_in_activities;
   for (unsigned i = 0; i < 64; ++i) {
@@ -166,7 +167,8 @@ std::vector<Load> Loads() {
   };
 }
 
-// A ring. Fill() fills it up to the watermark, as the kernel does.
+// A ring. Fill() discards its contents and writes enough records to reach the watermark, as the
+// kernel does before it wakes up a recorder.
 class Kernel {
  public:
   explicit Kernel(const Load& load) : ring_(kRingSize) {
@@ -197,7 +199,8 @@ class Kernel {
     }
   }
 
-  // Returns the unread bytes in two parts; the second part may be empty.
+  // Returns the unread bytes in two parts, because they may continue at the start of the ring. The
+  // second part is empty if they do not.
   std::array<std::span<const std::byte>, 2> Waiting() {
     const std::size_t offset = ring_.control()->data_tail & (kRingSize - 1);
     const std::size_t first = std::min(size_, kRingSize - offset);

@@ -44,7 +44,7 @@ std::int64_t Run(bool events, long count) {
   const std::int64_t begin = CpuNanoseconds();
   for (long i = 0; i < count; ++i) {
     if (events) {
-      // Numbers that vary as in a service, so that they do not compress better.
+      // The numbers vary as those of a service do. Equal numbers would compress better.
       const auto number = static_cast<std::int32_t>(i);
       const auto random = static_cast<std::uint32_t>(i) * 2654435761u;
       written &= event.Write(number, number % 16 == 0 ? 404 : 200, 80,

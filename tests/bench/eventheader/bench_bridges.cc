@@ -1,6 +1,7 @@
 // Counts the instructions of a line that a logger passes to a bridge. The floor is the same line
-// with a sink that does nothing or, for Boost.Log, with logging disabled. Events go to a transport
-// that drops them, so the numbers do not contain the kernel or a collector.
+// with a sink that does nothing. For spdlog with UpdateLevel, and for Boost.Log while nothing is
+// recorded, the floor is the same line with logging disabled. Events go to a transport that drops
+// them, so the numbers do not contain the kernel or a collector.
 //
 // The SDK of OpenTelemetry is not in Debian. Its bridge is measured with stand-ins for the part of
 // the SDK that the bridge uses, and its rows have no floor.

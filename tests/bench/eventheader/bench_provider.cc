@@ -68,7 +68,7 @@ constexpr eh::Event<provider, "Bench20", kTraits, Int<"f0">, Int<"f1">, Int<"f2"
 constexpr eh::Event<provider, "Verbose", eh::Traits{.level = eh::Level::kVerbose}, Int<"a">>
     never_enabled;
 
-// The beginning of an event's bytes.
+// Described8::kHeadSize is the size of the constant bytes at the start of event8, in bytes.
 template <auto&, eh::FixedString kName, eh::Traits kEventTraits, typename... Fields>
 using DescribedAs = eh::internal::Described<kName, kEventTraits, Fields...>;
 using Described8 = Eight<DescribedAs>;
@@ -140,8 +140,7 @@ class Dynamic {
   eh::DynamicEvent event_;
 };
 
-// The C API, with the same eight fields and a separate provider for the same tracepoint. Never
-// destroyed.
+// The C API, with the same eight fields and a separate provider for the same tracepoint.
 class CApi {
  public:
   CApi()
@@ -356,7 +355,9 @@ int MeasureEnabled(Report* report, const BareWrite& bare) {
   struct Case {
     const char* name;
     bool (*write)();
-    bool (*same)();  // Writes the same bytes by `provider`, if `write` uses another provider.
+    // Writes the same bytes by `provider`, so that `capture` receives them. Null if `write` itself
+    // uses `provider`.
+    bool (*same)();
   };
   constexpr auto kPlain8 = [] { return Write8(); };
   constexpr auto kActivity8 = [] { return Write8(eh::Activity{input.activity}); };

@@ -12,8 +12,8 @@ struct ObjectSize {
   std::size_t unwind = 0;     // .eh_frame
 };
 
-// Adds up the sections that are loaded. Returns nullopt if `path` is not a 64-bit ELF file with
-// this machine's byte order.
+// Adds up the sections that are loaded, except notes and writable data. Returns nullopt if `path`
+// is not a 64-bit ELF file. The file must have this machine's byte order.
 std::optional<ObjectSize> SizeOfObject(const std::string& path);
 
 #endif  // TESTS_BENCH_EVENTHEADER_OBJECT_SIZE_H_

@@ -23,7 +23,7 @@ using bench::Interned;
 using bench::Stream;
 using bench::StreamWriter;
 
-// A stream to read: its tables, a sequence point, and its events.
+// A stream to read: its tables (metadata and thread rows), a sequence point, and its events.
 class Recording {
  public:
   Recording(const Stream& stream, std::size_t events) : events_(events) {
@@ -109,7 +109,8 @@ class Case {
        {[this] { recording_.ReadEvents(); }, [this] { recording_.ReadTables(); }}}};
 };
 
-// The events use all rows in turns. Even with 2 rows, each event states its row.
+// The events use all rows in turns. No event has the row of the event before it, so even with 2
+// rows each event must state its row.
 constexpr std::size_t kMetadataRows[] = {2, 10, 1000, 100'000};
 
 std::vector<Stream> Streams() {

@@ -64,8 +64,8 @@ class Payloads {
   CacheLines bytes_;
 };
 
-// The minimum cost of writing: copies payloads one after another into a block of the writer's size,
-// and writes the block to the same sink.
+// The minimum cost of writing: copies payloads one after another into a block as large as those of
+// nettrace::Writer, and writes each full block to the sink.
 class PayloadCopier {
  public:
   PayloadCopier(std::size_t payload_size, std::unique_ptr<nettrace::Sink> sink);

@@ -147,8 +147,8 @@ void CountInstructions(std::vector<bench::Body>* bodies) {
   }
 }
 
-// Measures the event while no collector records it, beside an empty loop. Fails if it is more than
-// a load, a test and a branch.
+// Measures a call of the event while no collector records it, beside an empty loop. Fails if the
+// call executes more than a load, a test and a branch.
 template <typename Write>
 void MeasureDisabled(const bench::Reporter& reporter, bool in_instructions, Write write) {
   std::vector<bench::Body> bodies(2);
@@ -169,7 +169,8 @@ void MeasureDisabled(const bench::Reporter& reporter, bool in_instructions, Writ
   }
 }
 
-// Returns the least CPU time of an event, in ns, while `threads` threads write events.
+// Returns the CPU time of an event, in ns, while `threads` threads write events: the least average
+// of several rounds.
 double MeasureThreads(unsigned threads, const std::function<void()>& drain,
                       const std::function<void()>& write_one) {
   double best = std::numeric_limits<double>::max();

@@ -41,14 +41,15 @@ namespace {
 namespace ring = eh::internal::ring;
 
 constexpr std::size_t kThreads = 4;
-// Events of a run: a quarter of the interval of a file, so that each fourth run ends an interval.
+// Events of a run: a quarter of the events after which the collector ends an interval
+// (TraceWriter::kFullInterval), so each fourth run ends an interval.
 constexpr std::size_t kEvents = 4096;
 // Bytes of an event of the service.
 constexpr std::size_t kEventBytes = 152;
 
 struct Shared {
-  std::atomic<std::uint64_t> wanted;   // runs
-  std::atomic<std::uint64_t> written;  // runs that are complete, summed over the threads
+  std::atomic<std::uint64_t> wanted;   // number of runs that were requested
+  std::atomic<std::uint64_t> written;  // number of runs that are complete, summed over the threads
   std::atomic<bool> ready;
 };
 

@@ -10,8 +10,8 @@ constexpr bench::Event8<provider> event;
 
 }  // namespace
 
-// An event may be enabled before the collector has answered. Until then, the service may use only
-// a few chunks of its ring, and would lose events. So this also waits for the answer.
+// Returns 0 until the collector has also answered. An event may be enabled before, but the service
+// may then use only a few chunks of its ring, and would lose events.
 int IsRecorded() {
   const bool is_connected = eh::DescribeTransport(nullptr, 0) == eh::TransportState::kRingConnected;
   return is_connected && event.enabled() ? 1 : 0;

@@ -1,6 +1,6 @@
 // Parses any bytes as the path of a cgroup, and checks: the results are parts of the path, a unit
-// has a name that systemd could give it, and folders below a unit or a container do not change the
-// result.
+// has a name that systemd could give it, and folders below the container of a unit do not change
+// the result.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Processes any bytes as messages of a client of the control socket. The first byte selects the
-// client's rights; the rest are messages, each of which ends with a NUL. Each message gets one
-// reply that the client can parse. The same bytes are also parsed as a session's status and as a
-// list of services.
+// client's rights; the rest are messages, each of which ends with a NUL. Checks that a reply, if
+// there is one, can be parsed, and that a client without the right to change changes nothing. Each
+// message is also parsed as a session's status and as a list of services.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

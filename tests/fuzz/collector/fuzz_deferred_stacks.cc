@@ -1,6 +1,6 @@
-// Joins any samples and records of a perf ring with the user parts of their stacks. Checks that a
-// joined stack contains the entries of the sample and of the record, and that every sample whose
-// user part was deferred is joined or counted as missing it.
+// Passes any records of a perf ring to DeferredStacks, which joins samples with the user parts of
+// their stacks. Checks the size of each joined stack, and that every sample whose user part was
+// deferred is joined or counted as missing it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,7 @@
-// Parses any bytes as an event of a tracepoint for .NET, and compiles the description that it has.
-// A second event without a description must get the same row, but only if it is of the same
-// process. A writer must accept the row.
+// Parses any bytes as an event of a tracepoint for .NET, and compiles the event's description of
+// its fields to a metadata row. A second event without a description must get the same row if it
+// comes from the same process, and no row if it comes from another one. A writer must accept the
+// row.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

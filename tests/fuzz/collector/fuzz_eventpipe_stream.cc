@@ -24,7 +24,8 @@ void Require(bool promise) {
   if (!promise) std::abort();
 }
 
-// Returns the stream with the present time in its header. A stream with another clock is refused.
+// Returns the stream with the present time in its header. EventPipeStream refuses a stream whose
+// start differs from the present time by more than a minute.
 std::string SetTime(std::string_view data) {
   constexpr std::size_t kTimeAt = 69;  // offset of the time in a stream of the runtime
   std::string stream(data);

@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (session.select.empty() && !session.has_samples()) std::abort();
     if (session.ring_size == 0 || !session.SameAs(session)) std::abort();
   }
-  // ParseSessions must return the same sessions.
+  // ParseSessions must return the same number of sessions, unless it fails.
   const auto sessions = nettraced::ParseSessions(text, "f");
   if (sessions.ok() && sessions->size() != settings->sessions.size()) std::abort();
   return 0;

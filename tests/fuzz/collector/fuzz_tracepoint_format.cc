@@ -35,8 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<std::byte> out;
     std::span<const std::byte> payload;
     const auto outcome = schema->program.Run(record, form, &out, &payload);
-    // A payload that becomes larger than an event may be is rejected after the field that is too
-    // much.
+    // The program rejects a payload that is too large for an event only after the field that makes
+    // it too large, so `out` may exceed the maximum.
     if (out.size() > 4 * 65536) std::abort();
     if (!outcome.fits) continue;
     nettrace::EventMetadata metadata = schema->MetadataFor(form);

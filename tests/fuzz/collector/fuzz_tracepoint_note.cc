@@ -1,5 +1,6 @@
 // Parses any bytes as a note on a field of a kernel tracepoint. A note that is parsed must be
-// written as the same text, and make text of bounded size from the values of an event.
+// written as text that parses to the same note, and must make text of bounded size from the values
+// of an event.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // Parses the first line as a trigger, whose text must parse to the same trigger again. Passes two
-// equal events of the same time to the trigger, which may fire once. The rest of the input is the
-// payload of these events, with a field of each type.
+// equal events of the same time to the trigger, which may fire at most once. The rest of the input
+// is the payload of these events, whose fields have different types.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Runs a fuzz target once on each file of the given folders, without libFuzzer, so that any
-// compiler can build the corpus as a test. Exit code 0: all files passed; 2: no file was found. A
-// failed check prints the file's name and aborts.
+// compiler can build the corpus as a test. Prints the name of each file before it runs the file; a
+// failed check aborts the program. Exit code 0: all files passed; 2: no file was found.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Shows the events of hostile files in the order of time and in every style. Each output must be
-// one line of valid JSON.
+// Shows the events of hostile files in the order of time and in every style, as JSON and as text.
+// The JSON must be one valid line. Neither form may have control characters.
 #include <rapidjson/document.h>
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Reads any bytes as an ELF file, and finds the functions at addresses that the first bytes choose,
-// also in its compressed section .gnu_debugdata. Checks that functions contain the addresses, and
-// that names are bounded.
+// Reads any bytes as an ELF file, and finds the functions at a few fixed addresses and at those of
+// the first 8 KiB of the file, also in its compressed section .gnu_debugdata. Checks that functions
+// contain the addresses, and that names are bounded.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -145,7 +145,8 @@ void ExportFxt(std::span<const std::byte> bytes) {
   }
 }
 
-// Each column of a row group must have as many values as the row group has rows.
+// Each column of a row group must have as many values as its metadata states. A column without
+// lists must have as many values as the row group has rows.
 void CheckParquet(std::string_view file) {
   const std::optional<tests::Thrift> metadata = tests::ReadParquetMetadata(file);
   Require(metadata.has_value());
@@ -191,8 +192,8 @@ void ExportCtf(std::span<const std::byte> bytes, tools::ctf::Version version) {
   Run(bytes, &exporter);
 }
 
-// The lines of folded stacks must end with a sum, and the JSON must be valid. The contents of
-// pprof, which is binary, are not checked.
+// The lines of folded stacks must end with a sum, and the JSON of speedscope must be valid. The
+// contents of pprof, which is binary, are not checked.
 void ExportStacks(std::span<const std::byte> bytes, tools::stacks::Format format) {
   const std::unique_ptr<Reader> reader = Open(bytes);
   MemorySink sink;

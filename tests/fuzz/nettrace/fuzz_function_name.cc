@@ -1,5 +1,6 @@
-// Makes any bytes readable as the name of a function. Checks that the result is bounded, that a
-// name of Rust gives the same result with a suffix, and that a tighter limit only rejects.
+// Demangles any bytes as the name of a function, and checks that the result is bounded. For Rust
+// names, checks that a suffix does not change the result, and that there is no result if the limit
+// is less than its size.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -202,7 +202,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (reader == nullptr) return 0;
   const Seen seen = ReadAll(reader.get());
   Require(seen.events == reader->stats().events);
-  // A stream ends only at its end or at damage.
+  // Without an error, the reader stops only at the end of the stream; with one, only at damage.
   Require(reader->status().ok() == reader->stats().complete);
   Require(reader->damage().has_value() != reader->stats().complete);
   Require(ReadsTheSameIfLate(bytes, *reader, seen));
@@ -215,8 +215,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   nettrace::TimeOrderedReader by_file(Open(std::make_unique<nettrace::MemorySource>(bytes)),
                                       {.max_memory = 1000});
   Require(ReadInOrder(&in_memory) == ReadInOrder(&by_file));
-  // A reader that skips damage reads the same events however the bytes arrive, and keeps what
-  // events refer to.
+  // A reader that skips damage must read the same events from memory and from small pieces. The
+  // rows that its events refer to must stay in memory, which DigestOf checks by reading them.
   const auto skipping = Open(std::make_unique<nettrace::MemorySource>(bytes), kSkipping);
   const Seen seen_skipping = ReadAll(skipping.get());
   Require(skipping->status().ok() == skipping->stats().complete);

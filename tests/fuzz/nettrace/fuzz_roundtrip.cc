@@ -1,5 +1,6 @@
-// Merges hostile streams, one at a time. The copy must be complete, have no errors, and have the
-// same events.
+// Merges hostile streams, one at a time. The copy must have all events, except those that the
+// merger counts as not kept. It must have no errors, except those that are copied with payloads,
+// types, stacks and the Trace block.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     __builtin_trap();
   for (const nettrace::Finding& finding : report->findings) {
     const std::string_view rule = finding.rule->name;
-    // Payloads and types are copied unchanged, including their faults.
+    // Payloads, types, stacks and the Trace block's fields are copied with their faults.
     const bool own = rule == "payload" || rule == "location-element" || rule == "trace-fields" ||
                      rule == "stack-size";
     if (finding.rule->severity == nettrace::Severity::kError && !own) __builtin_trap();

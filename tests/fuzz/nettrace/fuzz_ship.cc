@@ -1,7 +1,7 @@
 // Reads any bytes as what `nettrace ship` gets from outside: answers of a server, the state file,
-// the file of headers and the URL. The first byte selects which. Checks that counts and messages
-// are bounded, that a state that was read is written and read back, and that headers and URLs that
-// are accepted cannot contain other lines or credentials.
+// the file of headers and the URL. The first byte selects one of these. Checks that counts and
+// messages are bounded, that a state that was read is written and read back, and that headers and
+// URLs that are accepted cannot contain other lines or credentials.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// Verifies hostile streams. A stream without findings must be readable to its end.
+// Verifies hostile streams. A stream in which the verifier finds no error must be readable to its
+// end, with the number of events that the verifier has counted.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -32,9 +32,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const AllBytes in_pieces = Read(bytes, 7, 1021);
   const std::size_t both = std::min(at_once.bytes.size(), in_pieces.bytes.size());
   if (at_once.bytes.substr(0, both) != in_pieces.bytes.substr(0, both)) __builtin_trap();
-  // The bytes before an error may differ by the part of the damaged block that zstd could
-  // decompress. And zstd detects an empty frame that claims to have content only if it has the
-  // whole frame.
+  // The sizes must be equal only if neither reading failed. Before an error, they may differ by the
+  // part of the damaged block that zstd could decompress. Also, zstd detects an empty frame that
+  // claims to have content only if it has the whole frame.
   const bool whole = at_once.status.ok() && in_pieces.status.ok();
   if (whole && both < kMax && at_once.bytes.size() != in_pieces.bytes.size()) __builtin_trap();
 

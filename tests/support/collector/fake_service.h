@@ -41,7 +41,7 @@ class FakeService : public control::Service {
     const std::lock_guard lock(mutex_);
     return asked_[name];
   }
-  // Bytes that the tail sends after its first bytes, and at its end.
+  // Bytes that a tail sends after the bytes that StartTail receives, and at its end.
   std::string tail_body = "body";
   std::string tail_end = "end";
   std::atomic<int> tails = 0;  // Tails that exist.

@@ -149,8 +149,8 @@ inline std::vector<std::string> PathsIn(const std::string& directory) {
   return paths;
 }
 
-// Returns the numbers of all files of the directory, in the order of the files' names. Each file
-// must verify.
+// Returns the numbers of the events in all files of the directory, in the order of the files'
+// names. Fails the test unless each file is complete and verifies without a finding.
 inline std::vector<std::uint64_t> NumbersIn(const std::string& directory) {
   std::vector<std::uint64_t> numbers;
   for (const std::string& path : PathsIn(directory)) {

@@ -209,7 +209,7 @@ int InChild(Function function) {
   return WEXITSTATUS(status);
 }
 
-// Skips the test if the kernel has no user_events, as outside of the VM.
+// Skips the test if this process cannot write to user_events_data, as outside of the VM.
 class KernelTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -21,7 +21,7 @@ constexpr eh::Level kLevel = eh::Level::kInformation;
 
 struct Service {
   pid_t pid = 0;
-  int said = -1;  // A pipe from the service.
+  int said = -1;  // The end of a pipe from which this process reads what the service sends.
 };
 
 template <typename T>

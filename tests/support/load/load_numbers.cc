@@ -187,7 +187,7 @@ absl::Status PrintFile(const std::string& path, std::optional<std::uint64_t> pid
     if (step == Step::kEvent) numbers.Add(reader.event());
   }
   numbers.Print(path, report->errors + report->hazards, reader.stats());
-  // A file that is cut is reported by "complete".
+  // A file that is cut is not an error here, because "complete" reports it.
   return absl::IsDataLoss(reader.status()) ? absl::OkStatus() : reader.status();
 }
 

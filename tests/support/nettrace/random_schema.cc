@@ -85,7 +85,8 @@ nettrace::Type Randomly::FixedSizeType(int depth) {
   return nettrace::Type::Simple(static_cast<TypeCode>(kScalars[Below(kFixedSizeScalars)]));
 }
 
-// TraceEvent reads neither arrays of empty objects nor arrays of arrays, except arrays of text.
+// Returns the type of an array's elements. For TraceEvent, it is neither an empty object nor an
+// array, except of text, because TraceEvent cannot read arrays of these types.
 nettrace::Type Randomly::ArrayElement(int depth) {
   if (!for_traceevent()) return Type(depth);
   switch (Below(4)) {
@@ -151,7 +152,7 @@ EventMetadata Randomly::Metadata() {
 
 ThreadInfo Randomly::Thread() {
   ThreadInfo thread;
-  // Thread ids as in Linux; TraceEvent has 32 bits for them.
+  // For TraceEvent, which has 32 bits for an id, ids are less than the maximum of Linux.
   const auto id = [&] {
     return for_traceevent() ? Below(internal::traceevent::kMaxOsThreadId) : Number();
   };

@@ -12,8 +12,8 @@
 namespace nettrace::testing {
 namespace {
 
-// Maximum number of values in an event. RandomValues makes none if the fields hold more, as nested
-// fixed arrays may.
+// Maximum number of values in an event. RandomValues returns nullopt if the fields hold more, as
+// nested fixed arrays may.
 constexpr std::uint64_t kMaxValues = 2000;
 // Maximum number of elements without bytes in a fixed array. Readers refuse payloads with many
 // such elements.

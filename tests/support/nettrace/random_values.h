@@ -50,8 +50,8 @@ struct RandomPayload {
   std::string json;
 };
 
-// Returns random values for `fields`, encoded by a PayloadEncoder; nullopt if the fields are larger
-// than a payload can be.
+// Returns random values for `fields`, encoded by a PayloadEncoder. Returns nullopt if the fields
+// hold too many values, or if no random payload was small enough.
 std::optional<RandomPayload> RandomValues(Randomly* random, const std::vector<Field>& fields);
 
 }  // namespace nettrace::testing

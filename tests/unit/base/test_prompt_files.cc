@@ -1,5 +1,5 @@
-// Tests which paths PromptFiles opens, and its errors. tests/kernel/stacks_test.py tests that it
-// does not wait for a file system (FUSE).
+// Tests which paths PromptFiles opens, and its errors. tests/kernel/stacks_test.py tests that
+// PromptFiles does not wait for a file system that does not answer (FUSE).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -42,7 +42,7 @@ class PromptFilesTest : public ::testing::Test {
            stat((folder_ / "in" / "file").c_str(), &wanted) == 0 && facts.st_ino == wanted.st_ino &&
            facts.st_dev == wanted.st_dev;
   }
-  // Returns the error of a path below the folder; 0: none.
+  // Returns the errno of opening a path below the folder; 0: no error; -1: another error.
   int ErrorOf(const std::string& path) {
     const absl::Status status = files_.Open(folder_ / path).status();
     for (const int error : {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG}) {

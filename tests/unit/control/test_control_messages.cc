@@ -246,7 +246,7 @@ TEST_F(ControlMessages, WaitUntilAllHolds) {
   EXPECT_NE(Call("Wait", R"({"session":"web","state":"asleep"})").find("InvalidArgument"),
             std::string::npos);
   EXPECT_NE(Call("Wait", R"({"session":"x"})").find("NotFound"), std::string::npos);
-  // No client waits any more.
+  // The client disconnects after three pauses of the wait.
   caller_.pauses = 3;
   EXPECT_NE(Call("Wait", R"({"session":"web","files":2})").find("Failed"), std::string::npos);
   EXPECT_EQ(caller_.pauses, -1);
@@ -348,7 +348,8 @@ TEST(ControlSession, HasTheLargestLossesOnly) {
   EXPECT_EQ(read->losses.begin()->first.first, 400U);
 }
 
-// Returns what the interface's description has between `begin` and a line with only ")".
+// Returns the names of the members that the interface's description lists between `begin` and a
+// line that begins with ")".
 std::set<std::string> Described(const std::string& begin) {
   const std::string text(InterfaceDescription(kControlInterface));
   const std::size_t from = text.find(begin) + begin.size();

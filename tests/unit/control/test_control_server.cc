@@ -150,7 +150,7 @@ TEST_F(ControlServerTest, RefusesTooLongMessages) {
   std::thread sender([&] { send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL); });
   EXPECT_NE(Messages(fd).find("ResourceExhausted"), std::string::npos);
   sender.join();
-  // A message of exactly this length is read.
+  // A message of exactly kMaxRequest bytes, including its NUL, is read.
   const UniqueFd other = Connect();
   const std::string request = kReload + std::string(kMaxRequest - 1 - strlen(kReload), ' ');
   std::thread other_sender([&] {

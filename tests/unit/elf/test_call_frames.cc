@@ -95,10 +95,10 @@ TEST(CallFrames, RestoresRememberedRules) {
 }
 
 TEST(CallFrames, RejectsMalformedInstructions) {
-  EXPECT_FALSE(Find(CallFrames::Parse(Table(Bytes({0x0b})), kTable), 0));        // nothing kept
-  EXPECT_FALSE(Find(CallFrames::Parse(Table(Bytes({0x3f})), kTable), 0));        // not known
-  EXPECT_FALSE(Find(CallFrames::Parse(Table(Bytes({0x0f, 0x7f})), kTable), 0));  // too long
-  EXPECT_FALSE(Find(CallFrames::Parse(Table(Bytes({0x0e, 0x80})), kTable), 0));  // no end
+  EXPECT_FALSE(Find(CallFrames::Parse(Table(Bytes({0x0b})), kTable), 0));        // no saved rules
+  EXPECT_FALSE(Find(CallFrames::Parse(Table(Bytes({0x3f})), kTable), 0));        // unknown opcode
+  EXPECT_FALSE(Find(CallFrames::Parse(Table(Bytes({0x0f, 0x7f})), kTable), 0));  // a cut block
+  EXPECT_FALSE(Find(CallFrames::Parse(Table(Bytes({0x0e, 0x80})), kTable), 0));  // a cut number
   std::vector<std::byte> states(CallFrames::kMaxStates + 1, std::byte{0x0a});
   EXPECT_FALSE(Find(CallFrames::Parse(Table(states), kTable), 0));
 }
@@ -163,8 +163,8 @@ TEST(EvaluateExpression, RejectsWhatItCannotCompute) {
   EXPECT_FALSE(Evaluate({0x22}));                       // no operands
   EXPECT_FALSE(Evaluate({0x71, 0}));                    // the register is not known
   EXPECT_FALSE(Evaluate({0x30, 0x06}));                 // the memory is not known
-  EXPECT_FALSE(Evaluate({0x0e, 1}));                    // cut
-  EXPECT_FALSE(Evaluate({0xff}, 1));                    // not known
+  EXPECT_FALSE(Evaluate({0x0e, 1}));                    // a cut operand
+  EXPECT_FALSE(Evaluate({0xff}, 1));                    // unknown opcode
   EXPECT_FALSE(Evaluate({0x2f, 0xfd, 0xff}, 1));        // an endless loop
   EXPECT_FALSE(Evaluate({0x2f, 0x10, 0x00}, 1));        // a jump past the end
   EXPECT_FALSE(Evaluate({0x12, 0x2f, 0xfc, 0xff}, 1));  // too many values

@@ -305,7 +305,7 @@ TEST(Decoder, HugeNestedArraysWithoutPayloadEndEarly) {
 }
 
 TEST(Decoder, ItemsOfOneEventAreBounded) {
-  // One byte of payload makes 34 items.
+  // One byte of payload makes 33 items.
   std::string fields = Name("s") + FromHex("a1 01 ffff");
   for (int i = 1; i < kMaxStructNesting; ++i) fields += Name("s") + FromHex("a1 01 0100");
   const std::string bytes =

@@ -147,8 +147,9 @@ TEST_P(RandomEvents, ComeBackAsTheyWere) {
   EXPECT_GT(values, 3000u);  // The generator must make values.
 }
 
-// An event that is cut anywhere must give a prefix of its items, then an error. Every prefix is a
-// heap allocation of exactly its size, so that the sanitizer detects a read of one byte too many.
+// An event whose payload is cut anywhere must give a prefix of its items, then an error. Each cut
+// event is a heap allocation of exactly its size, so that the sanitizer detects a read of one byte
+// too many.
 TEST_P(RandomEvents, CutAnywhereYieldAPrefix) {
   for (std::uint32_t seed = 0; seed < 60; ++seed) {
     const RandomEvent random = RandomEventMaker(seed).Make();
@@ -174,8 +175,8 @@ TEST_P(RandomEvents, CutAnywhereYieldAPrefix) {
   }
 }
 
-// An event with one changed byte, whatever it then means, must be decoded safely and give valid
-// JSON.
+// An event with one to five changed bytes, whatever they then mean, must be decoded safely and give
+// valid JSON.
 TEST_P(RandomEvents, DamagedAreStillJson) {
   std::mt19937 random(1);
   for (std::uint32_t seed = 0; seed < 1000; ++seed) {

@@ -331,7 +331,8 @@ TEST(ValueJson, ByteOrderMarksOfWideStringsAreOfTheirUnit) {
   EXPECT_EQ(Value("8b 0c", "0200 fffe 4100"), R"("A")");
   EXPECT_EQ(Value("8b 0c", "0200 feff 0041"), R"("A")");
   EXPECT_EQ(Value("8c 0c", "0200 0000feff 00000041"), R"("A")");
-  // UTF-16 that begins with its byte order mark and a NUL.
+  // UTF-16 that begins with its byte order mark and a NUL. The same bytes are the byte order mark
+  // of UTF-32.
   EXPECT_EQ(Value("8b 0c", "0200 fffe 0000"), R"("\u0000")");
 }
 

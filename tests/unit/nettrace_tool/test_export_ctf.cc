@@ -267,7 +267,7 @@ class ExportTest : public ::testing::Test {
     return text.str();
   }
 
-  // Returns a number of the packet that begins at `at` in a stream's file.
+  // Returns the 8-byte number at offset `at` of a stream's file.
   static std::uint64_t Number(const std::string& file, std::size_t at) {
     std::uint64_t number = 0;
     for (std::size_t i = 0; i < 8; ++i) {

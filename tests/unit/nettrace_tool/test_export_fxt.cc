@@ -21,7 +21,8 @@ namespace {
 
 using Kind = Argument::Kind;
 
-// Returns the arguments as "name=kind:text".
+// Returns the arguments as "name=KTEXT". K is the kind: n for null, f and t for booleans, d for a
+// number, " for a text.
 std::vector<std::string> FieldsOf(std::string_view payload_json, std::vector<Argument> before = {},
                                   std::string_view prefix = "") {
   AppendFields(payload_json, prefix, &before);

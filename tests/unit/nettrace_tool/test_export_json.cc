@@ -138,7 +138,7 @@ TEST_F(TraceEventTest, EndOfASliceHasTheNameAndCategoryOfItsBeginning) {
                   R"("id":"00000000-0000-0000-0000-000000000000","cat":"P",)"
                   R"("args":{"stop":{"event":"OuterDone","provider":"Q","payload":{},)"))
       << text;
-  // Readers would drop the end of a slice that never began.
+  // This stop is an instant event, because readers drop the end of a slice that never began.
   EXPECT_TRUE(has(R"({"name":"NeverBegun","ph":"i","ts":0.006,"pid":7,"tid":8,"s":"t",)"
                   R"("cat":"Q","args":{"payload":{},)"))
       << text;

@@ -519,7 +519,7 @@ class Dataset {
       rows[path] = ReadParquetMetadata(file).value()[3].number;
     return rows;
   }
-  // Returns the last page of a column, by its name.
+  // Returns the last page of the column with this name; "none" if there is no such column.
   std::string Page(const std::string& path, const std::string& column) const {
     const Thrift metadata = ReadParquetMetadata(files_.at(path)).value();
     for (const Thrift& chunk : metadata[4].list.at(0)[1].list) {

@@ -1,5 +1,5 @@
-// Tests the sums of stacks of `nettrace report`: they are those of the exports, and the functions
-// that a page has no room for are counted.
+// Tests the sums of stacks of `nettrace report`: the views and their sums, and the counts of
+// functions and events that are left out.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -99,7 +99,7 @@ TEST(FlameGraph, HasAViewForEachKindWithStacks) {
                                                   {"shop!main", 3},
                                                   {"shop!main;shop!shop::Send()", 2},
                                                   {"shop!main;vmlinux!write", 1}}));
-  // The sums are by thread.
+  // Each node has a separate sum for each thread.
   EXPECT_EQ(cpu.self.size(), 3u);
   ASSERT_EQ(cpu.functions.size(), 3u);
   EXPECT_EQ(cpu.functions[0].text, "shop!shop::Send()");

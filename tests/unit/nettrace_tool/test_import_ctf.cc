@@ -226,7 +226,9 @@ constexpr char kSimple[] = R"(/* CTF 1.8 */
   };
 )";
 
-// Returns a packet of kSimple; sizes are in bytes.
+// Returns a packet of CPU 3 in the layout of kSimple. The parameters are the time at which it
+// begins, the number of events discarded up to its end, its number, its events, and the bytes of
+// padding.
 std::string Packet(std::uint16_t begin, std::uint16_t discarded, std::uint8_t number,
                    const std::string& events, std::size_t padding = 0) {
   const auto be16 = [](std::size_t value) {

@@ -23,7 +23,7 @@
 namespace tools::importing::fxt {
 namespace {
 
-// Builds words and streams, in either byte order.
+// Builds an FXT archive of words and of padded texts, in either byte order.
 class Archive {
  public:
   explicit Archive(bool is_big = false) : is_big_(is_big) { Word(0x0016547846040010); }

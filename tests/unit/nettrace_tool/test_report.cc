@@ -202,7 +202,7 @@ class ReportModelTest : public ::testing::Test {
 
   // Runs the second pass. Returns the times of the selected events.
   std::vector<std::uint64_t> Select(std::size_t max_bytes) {
-    if (model_->ends() == 0) model_->EndTotals();  // otherwise called before AddInterest
+    if (model_->ends() == 0) model_->EndTotals();  // Tests with AddInterest have called it.
     model_->BeginSelection(max_bytes, [](const nettrace::Event&) { return "{}"; });
     for (const Added& added : added_) {
       model_->Select(EventOf(added), names_);
@@ -398,8 +398,8 @@ TEST_F(ReportModelTest, SlowestActivitiesKeepTheirEvents) {
     Add("Done", end, 2);
   };
   for (std::uint8_t i = 0; i < 100; ++i) activity(1, i * 100, i * 100 + 10);
-  // An activity of another thread names this one as its related activity.
   activity(2, 20000, 20050);
+  // An event of activity 3, on another thread, names activity 2 as its related activity.
   labels_.related_activity_id = id;
   id.fill(std::byte{3});
   labels_.activity_id = id;
@@ -431,7 +431,7 @@ TEST_F(ReportModelTest, TypicalActivityIsNearTheMedianWithAllEvents) {
   }
   const std::vector<std::uint64_t> ticks = Select(100 * (SingleEvents::kRowBytes + 2));
   ASSERT_EQ(model_->complete().size(), kSlowest + 1);
-  const CompleteActivity& typical = model_->complete()[1];  // after the slowest
+  const CompleteActivity& typical = model_->complete()[1];  // follows the slowest activity
   ASSERT_TRUE(typical.is_typical);
   EXPECT_NEAR(static_cast<double>(typical.activity.ticks()), 250, 500.0 / 32);
   EXPECT_EQ(typical.events, 3u);
@@ -545,7 +545,7 @@ TEST_F(ReportModelTest, LossesOfRingsHaveNoCpu) {
   EXPECT_EQ(page.find("4294967295"), page.npos);
 }
 
-// The texts are those of a file, which may contain anything.
+// The texts come from a file, which may contain any text, so the page must escape them.
 TEST_F(ReportModelTest, NoticeHasServicesWithUnknownLosses) {
   model_->EndTotals();
   trace::AccountEvent unknown;

@@ -192,7 +192,8 @@ class FindingsTest : public ::testing::Test {
         {static_cast<std::uint64_t>(at), pid, event, std::move(name), std::move(host)});
   }
 
-  // Returns the findings of all events, and forgets the events.
+  // Returns the findings of all events, and forgets the events. If `lost_at` is not 0, 100 events
+  // are lost before the first event from that time on.
   std::vector<Finding> Find(std::uint64_t lost_at = 0) {
     std::stable_sort(added_.begin(), added_.end(),
                      [](const Added& a, const Added& b) { return a.ticks < b.ticks; });
@@ -623,7 +624,7 @@ TEST_F(FindingsTest, LaterProcessOfTheSameNameIsNoRestart) {
   AddProcess(100, "ProcessExit", 200 * kSecond);
   AddProcess(900, "ProcessCreate", 300 * kSecond);
   EXPECT_EQ(TextsOf(Find()), ended);
-  // The process began in the recording, as a command does.
+  // The process that ended had begun during the recording, so it may be a command of a script.
   add("ProcessCreate", 10 * kSecond);
   AddProcess(100, "ProcessExit", 200 * kSecond);
   AddProcess(900, "ProcessCreate", 300 * kSecond);

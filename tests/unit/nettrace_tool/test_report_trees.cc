@@ -109,7 +109,7 @@ class GrowingTreeTest : public ::testing::Test {
     event.timestamp = ticks;
     return tree_.Add(event, 0, thread);
   }
-  // Returns the nodes as "id<parent's id from..until".
+  // Returns the nodes as "id<parent's id from..until", with "?" for a node that has not ended.
   std::vector<std::string> Nodes() {
     std::vector<std::string> texts;
     nodes_ = tree_.TakeNodes();
@@ -138,7 +138,7 @@ class GrowingTreeTest : public ::testing::Test {
 TEST_F(GrowingTreeTest, RelatedActivitiesAreChildrenOnAllThreads) {
   EXPECT_TRUE(Add(10, kStart, 2, 2, 1));
   EXPECT_TRUE(Add(20, kStart, 3, 3, 2));
-  EXPECT_FALSE(Add(25, kStart, 1, 9));  // only on the same thread
+  EXPECT_FALSE(Add(25, kStart, 1, 9));  // 9 only shares a thread with 1
   EXPECT_FALSE(Add(26, 0, 1, 9));
   EXPECT_TRUE(Add(30, 0, 3, 3));
   EXPECT_TRUE(Add(40, kStop, 3, 3));
@@ -170,7 +170,7 @@ TEST_F(GrowingTreeTest, StartsOfOneIdAreNestedOrFollowEachOther) {
   Add(60, kStop, 2, 2);
   Add(70, kStart, 2, 2);
   Add(80, kStop, 2, 2);
-  EXPECT_TRUE(Add(85, kStop, 2, 2));  // nothing has begun
+  EXPECT_TRUE(Add(85, kStop, 2, 2));  // a stop without a start
   EXPECT_EQ(Nodes(), (std::vector<std::string>{"1<1 0..1000", "1<1 10..20", "2<1 30..60",
                                                "2<2 40..50", "2<1 70..80"}));
 }

@@ -107,7 +107,7 @@ TEST(Judge, ReadsPartialSuccess) {
   EXPECT_EQ(json.message, "why");
   EXPECT_EQ(Judge(Reply(200, R"({"partialSuccess":{"rejectedLogRecords":4}})"), 10).rejected, 4U);
   EXPECT_EQ(Judge(Reply(200, R"({"partialSuccess":{"rejectedSpans":"4"}})"), 10).rejected, 4U);
-  // More records than the request had.
+  // The reply rejects 255 records, more than the request had.
   EXPECT_EQ(Judge(Reply(200, "\x0A\x03\x08\xFF\x01"s), 10).rejected, 10U);
 }
 

@@ -47,7 +47,7 @@ using tests::ElfBuilder;
 using tests::ElfContents;
 
 constexpr char kBuildId[] = "\x01\x23\x45\x67";
-// The mapping of the program: it has the segment of ElfContents at this address.
+// Address, size in bytes and id of the mapping of the program, which has the text of ElfContents.
 constexpr std::uint64_t kBase = 0x555500000000;
 constexpr std::uint64_t kSize = 0x1000;
 constexpr std::uint64_t kMappingId = 7;

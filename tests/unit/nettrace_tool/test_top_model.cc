@@ -89,7 +89,7 @@ class ModelTest : public ::testing::Test {
     loss.count = count;
     model_->OnLoss(loss);
   }
-  // Adds an activity that ends at this time. The clock of the trace begins at a multiple of kStep.
+  // Adds an activity that ends at tick `end`. Tick 0 is at the beginning of a step (kStep).
   void AddActivity(std::uint64_t end, std::uint64_t duration, const char* name = "Request") {
     Add({.name = name, .ticks = end - duration, .opcode = kStart, .activity = 1});
     Add({.name = "Stop", .ticks = end, .opcode = kStop, .activity = 1});
@@ -244,7 +244,7 @@ TEST_F(ModelTest, StopEndsTheLatestStartOfItsActivity) {
   Add({.ticks = 11, .opcode = kStop});
   EXPECT_EQ(Row(View::kEvent, "Inner").max, 3U);
   EXPECT_EQ(Row(View::kEvent, "Outer").max, 8U);
-  EXPECT_EQ(model_->TakeSnapshot().unmatched, 1U);  // The last event has no activity.
+  EXPECT_EQ(model_->TakeSnapshot().unmatched, 1U);  // The event at 11 has no activity id.
 }
 
 TEST_F(ModelTest, RowsBeyondTheBoundCountAsOthers) {
@@ -262,7 +262,7 @@ TEST_F(ModelTest, RowsBeyondTheBoundCountAsOthers) {
          .activity = i + 1,
          .lost_before = i == 10 ? 3U : 0U});
   }
-  // The rows were removed.
+  // Most of these rows were removed, so the durations of their activities count as those of others.
   for (std::size_t i = 0; i < names.size(); ++i) {
     Add({.name = "Busy",
          .provider = "Busy",
@@ -371,7 +371,7 @@ TEST_F(ModelTest, ErrorsAreCountedByLevel) {
   ExpectWhole();
 }
 
-// Returns the value that `percent` % of the durations do not exceed.
+// Returns the smallest duration that `percent` % of the durations do not exceed.
 std::uint64_t Percentile(std::vector<std::uint64_t> durations, std::size_t percent) {
   std::sort(durations.begin(), durations.end());
   return durations[(durations.size() * percent + 99) / 100 - 1];
@@ -459,8 +459,8 @@ TEST(RecentDurations, ABudgetLimitsTheEntries) {
   EXPECT_EQ(durations.CountEntries(), 2U);
   const Minutes minutes = durations.At(5);
   EXPECT_EQ(minutes.last.count(), 6U);
-  EXPECT_EQ(minutes.last.Percentile(50), 10U);  // 10, 12 and 3
-  EXPECT_EQ(minutes.last.Percentile(51), 20U);  // 20, 17 and 40
+  EXPECT_EQ(minutes.last.Percentile(50), 10U);  // the entry of 10, 12 and 3
+  EXPECT_EQ(minutes.last.Percentile(51), 20U);  // the entry of 20, 17 and 40
   // If the budget is used up, a step still has one entry.
   durations.Add(6, 30, &budget);
   EXPECT_EQ(durations.At(6).last.count(), 7U);

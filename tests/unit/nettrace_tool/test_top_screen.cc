@@ -173,7 +173,7 @@ TEST(Table, ColumnsVanishOnNarrowScreens) {
   // The column by which the rows are sorted stays.
   EXPECT_EQ(Heads(60, Column::kBytes), "LEVEL RATE/S ERR/S BYTES P99/1M");
   EXPECT_EQ(Heads(1, Column::kBytes), "BYTES");
-  // Only functions have events that end in them.
+  // Only the view of functions has SELF, the number of events whose stacks end in a function.
   EXPECT_EQ(Heads(60, Column::kRate, View::kFunction), "LEVEL RATE/S SELF ERR/S");
   EXPECT_EQ(Heads(1, Column::kRate, View::kFunction), "RATE/S");
   EXPECT_EQ(Heads(1, Column::kSelf), "SELF");

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the settings of one session, `x`, with these lines.
+// Returns the text of settings with one session, `x`, that has these lines.
 std::string WithSession(const std::string& lines) {
   return absl::StrCat("[session.x]\nselect = [\"P\"]\n", lines);
 }
@@ -40,7 +40,8 @@ std::vector<std::string> ErrorsOf(const std::string& text) {
   return absl::StrSplit(settings.status().message(), '\n');
 }
 
-// A setting that gives one error: at this place, and with this remedy in the text of the error.
+// Text of settings that has exactly one error. The message of the error begins with the file and
+// `place`, and contains `remedy`.
 struct WrongSetting {
   const char* text;
   const char* place;
@@ -461,7 +462,7 @@ TEST(Settings, RejectsSessionsWithTheSameFiles) {
         absl::string_view::npos)
         << shared;
   }
-  // Neither directory exists yet.
+  // Directories that do not exist yet are compared, too.
   const std::string absent = absl::StrCat("directory = \"", state, "/new/one\"");
   EXPECT_FALSE(
       status(absent + name, absl::StrCat("directory = \"", state, "/link/../new/./one\"")).ok());

@@ -20,7 +20,8 @@ namespace {
 
 using nettrace::testing::Span;
 
-// The calls of the inner sink, in order: bytes unchanged, marks as letters in <>.
+// Controls the inner sink, and records its calls in order: Append as the bytes, and Sync, Finish
+// and BeginSection as <sync>, <end> and <section>.
 class Log {
  public:
   void Add(std::string_view text) {

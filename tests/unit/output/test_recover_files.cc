@@ -46,7 +46,7 @@ class RecoverFilesTest : public ::testing::Test {
     if (compressed) sink = *ZstdSink::Create(std::move(sink), {*compressed});
     return sink;
   }
-  // Leaves a file like a process that was killed.
+  // Leaves a file like a process that was killed. Returns the path of the file.
   std::string LeavePartial(std::optional<int> compressed = std::nullopt) {
     {
       NumberedStream stream(MakeSink(compressed));
@@ -291,7 +291,7 @@ TEST_F(RecoverFilesTest, ReturnsThePositionsOfTheNewestFileThatHasAny) {
   trace::RecordedRings rings;
   ASSERT_TRUE(RecoverFiles(settings_, "shop", &rings).ok());
   EXPECT_EQ(PositionIn(rings), 10U) << "the complete file does not count";
-  // The file was cut before its first record of positions. RecoverFiles adds to it the
+  // The next file was cut before its first record of positions. RecoverFiles adds to this file the
   // positions that are at the end of the previous file.
   {
     NumberedStream stream(MakeSink(1));
@@ -346,7 +346,8 @@ TEST_F(RecoverFilesTest, ReturnsHowTheRecordingEnded) {
   }
   EXPECT_EQ(recover(), Ending::kInterrupted);
   EXPECT_EQ(recover(), Ending::kInterrupted) << "the repaired file";
-  // A rotation has completed the file, and the next file was not created.
+  // A rotation has completed the next file, but not created another one, so the recording has no
+  // end mark.
   {
     NumberedStream stream(MakeSink(1));
     AddPosition(&stream, 30);

@@ -166,7 +166,7 @@ TEST(AccountSummary, ServicesWithUnknownLossesAreListed) {
       R"("since":"1970-01-01T00:00:00.000000100Z","until":"1970-01-01T00:00:00.000000200Z",)"
       R"("reason":"why"},{"tracepoint":null,"since":null,"until":"1970-01-01T00:00:00.000000300Z",)"
       R"("reason":"why"}],"unknownServicesLeftOut":0,"throttled":0,"stacksSkipped":0})");
-  // The losses of the file as a whole remain known.
+  // Unknown losses of a service do not make the losses of the whole file unknown.
   EXPECT_FALSE(summary.unknown().has_value());
 }
 
@@ -198,7 +198,7 @@ TEST(AccountSummary, UnknownTimeSpansFromTheFirstToTheLast) {
   EXPECT_EQ(summary.unknown()->since, 100u);
   EXPECT_EQ(summary.unknown()->until, 600u);
   summary.Add({AccountKind::kAccountUnknown, 0, 0, "", "", 150, 0});
-  EXPECT_EQ(summary.unknown()->until, 0u);  // unknown
+  EXPECT_EQ(summary.unknown()->until, 0u);  // the time is unknown
 }
 
 }  // namespace

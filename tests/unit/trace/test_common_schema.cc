@@ -33,7 +33,7 @@ constexpr std::string_view kSpanId = "b7ad6b7169203331";
 
 using AddFields = std::function<void(DynamicEvent&)>;
 
-// Adds a struct with `count` members.
+// Adds a struct with the `count` members that `add` adds.
 void AddStruct(DynamicEvent& event, std::string_view name, unsigned count, const AddFields& add) {
   const std::size_t where = event.StartStruct(name);
   add(event);
@@ -42,7 +42,7 @@ void AddStruct(DynamicEvent& event, std::string_view name, unsigned count, const
 
 void AddVersion(DynamicEvent& event) { event.AddField("__csver__", std::uint16_t{0x400}); }
 
-// Adds PartB with its required member and those that `add` adds.
+// Adds PartB with its required member and the `count` members that `add` adds.
 void AddPartB(DynamicEvent& event, unsigned count, const AddFields& add) {
   AddStruct(event, "PartB", count + 1, [&](DynamicEvent& part) {
     part.AddField("_typeName", std::string_view("Log"));
@@ -278,7 +278,7 @@ TEST(CommonSchema, BodiesAndAttributesKeepTheirStructure) {
                            R"({"PartA.ext_os_name":"Linux","s":{"PartB":{"body":1}},"n":[3]})");
 }
 
-// Each of these is an ordinary event, whose fields are shown as they are.
+// Each case is an event that is no log record, so its fields are shown as they are.
 TEST(CommonSchema, OtherEventsAreNoLogRecords) {
   const auto nothing = [](DynamicEvent&) {};
   const auto with_part_b = [](unsigned count, const AddFields& add) {

@@ -14,7 +14,7 @@
 namespace trace {
 namespace {
 
-// Returns the shortest duration that `percent` of all durations do not exceed.
+// Returns the shortest duration that `percent` % of the durations do not exceed.
 std::uint64_t TruePercentile(std::vector<std::uint64_t> durations, unsigned percent) {
   std::sort(durations.begin(), durations.end());
   const std::size_t rank = std::max<std::size_t>((durations.size() * percent + 99) / 100, 1);
@@ -132,7 +132,7 @@ TEST(DurationHistogram, BucketsMeetAndHaveAll) {
     next = bucket.to + 1;
   }
   EXPECT_EQ(total, histogram.count());
-  EXPECT_EQ(next, 0U);  // After the largest number.
+  EXPECT_EQ(next, 0U);  // The number after the largest one is 0.
   EXPECT_EQ(histogram.Percentile(100), std::numeric_limits<std::uint64_t>::max());
 }
 

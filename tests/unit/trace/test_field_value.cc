@@ -51,7 +51,7 @@ TEST(FieldNumber, EveryFormat) {
       {k8, Format::kHexInt, 0, R"("0x0")"},
       {k32, Format::kHexInt, 0xDEAD, R"("0xdead")"},
       {k64, Format::kHexInt, 0x7FFF'0000'1234, R"("0x7fff00001234")"},
-      // The numbers are sign-extended.
+      // The value is sign-extended to 64 bits. The text has only the bits of the encoding.
       {k32, Format::kHexInt, ~0ULL, R"("0xffffffff")"},
       {k32, Format::kErrno, 2, R"~("2 (ENOENT)")~", "2"},
       {k32, Format::kErrno, 0, "0"},

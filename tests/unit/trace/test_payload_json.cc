@@ -193,7 +193,7 @@ TEST(PayloadJson, EveryFormatInArraysToo) {
       {"\x83\x07", "\1\0"s, "true"},                              // value16 boolean
       {"\x84\x07", "\0\0\0\0"s, "false"},                         // value32 boolean
       {"\x84\x07", "\2\0\0\0"s, "true"},                          // a Boolean32 in the file
-      {"\x83\x07", "\2\0"s, "2"},                                 // a UInt16
+      {"\x83\x07", "\2\0"s, "2"},                                 // a UInt16 in the file
       {"\x85\x03", "\1\2\3\4\5\6\7\x88"s, R"("0x8807060504030201")"},
       {"\x85\x01", "\1\2\3\4\5\6\7\x88"s, R"("9801809732607083009")"},
       {"\x84\x06", "\0\0\0\0"s, R"("1970-01-01T00:00:00Z")"},
@@ -213,7 +213,7 @@ TEST(PayloadJson, EveryFormatInArraysToo) {
     const std::string array{static_cast<char>(type[0] | 0x40), type[1]};
     const std::string elements = absl::StrCat("\2\0"s, value, value);
     if (type == "\x84\x0B" || type == "\x83\x0B") {
-      // Arrays of characters are one string.
+      // An array of characters is shown as one string or as an array of strings.
       const std::string text = std::string(shown).substr(1, std::strlen(shown) - 2);
       const std::string whole = Show("f\0"s + array, elements);
       EXPECT_TRUE(whole == absl::StrCat(R"({"f":")", text, text, R"("})") ||
@@ -261,7 +261,7 @@ TEST(PayloadJson, NamesOfErrnosAreSymbols) {
                                 R"("symbols":{"e":"ENOENT","a":["EPERM",null],"s.e":"EINVAL"}})"s);
 }
 
-// Returns the extras of an event with the field definitions, as a sequence of `name=json`.
+// Returns the extras of an event with the field definitions, as a sequence of `name=json;`.
 std::string Extras(const nettrace::EventMetadata& metadata) {
   PayloadJson payloads(PayloadStyle::kForPrograms);
   std::string text;
@@ -415,7 +415,8 @@ TEST(PayloadJson, IgnoresNotesThatContradictTheType) {
   }
 }
 
-// Returns a kernel tracepoint's event, as JSON with its symbols.
+// Returns a kernel tracepoint's event, as JSON with its symbols. `bytes`: size of its payload,
+// which is cut if the size is less than 29.
 std::string ShowTracepoint(const nettrace::KeyValues& keys, PayloadStyle style,
                            std::size_t bytes = 29) {
   using nettrace::Type;

@@ -1,5 +1,5 @@
-// Tests the readable names of Rust functions. c++filt of GNU binutils is the judge of names that
-// are made at random.
+// Tests the readable names of Rust functions. Names that are made at random are compared with the
+// output of c++filt of GNU binutils.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -33,7 +33,7 @@ bool IsEmpty(int file) {
   return fstat(file, &status) == 0 && status.st_size == 0;
 }
 
-// Child processes return the line of the failure as their exit status.
+// Child processes return the line of the failure, modulo 256, as their exit status.
 #define CHECK_OR_RETURN(condition) \
   if (!(condition)) return __LINE__ % 256
 

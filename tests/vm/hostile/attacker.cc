@@ -199,7 +199,8 @@ int Threads(char** arguments) {
   return 0;
 }
 
-// renames THREADS SECONDS NAME: THREADS threads repeatedly change their names and write an event.
+// renames THREADS SECONDS NAME: THREADS threads repeatedly change their names, and write an event
+// after every 16th change.
 int Renames(char** arguments) {
   const int count = std::atoi(arguments[0]);
   const int data = OpenData();
@@ -231,7 +232,7 @@ int Churn(char** arguments) {
       Tracepoint tracepoint(data);
       const std::string command =
           number % 2 == 0 ? EventHeaderCommand(name) : name + " u32 other; u32 fields";
-      // The tracepoint cannot get other fields while it is being recorded.
+      // TryRegister fails if the tracepoint is being recorded and has the other fields.
       if (tracepoint.TryRegister(command) == 0) {
         if (number % 2 == 0) {
           tracepoint.Write(Event("Churned", number));

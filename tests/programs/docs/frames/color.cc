@@ -1,4 +1,4 @@
-// A provider, and a call of the event that the block defines.
+// A provider, and a call of the event that the document's block of code defines.
 #include <eventheader/eh.h>
 
 inline constinit eh::Provider provider("MyCompany_MyService");

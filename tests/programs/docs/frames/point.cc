@@ -1,4 +1,4 @@
-// An event with a field of the struct that the block describes.
+// An event with a field of the struct that the document's block of code describes.
 #include <eventheader/eh.h>
 
 struct Point {

@@ -1,4 +1,4 @@
-// The functions that the block calls for an event, and for an error.
+// The functions that the document's block of code calls for an event, and for an error.
 #include <nettrace/reader.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-/* The functions that the block calls, and a call of the block's function. */
+/* The functions that the document's block of code calls, and a call of the block's function. */
 int CostlyToMake(void);
 
 // The block.

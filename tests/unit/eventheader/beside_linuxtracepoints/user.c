@@ -1,4 +1,4 @@
-/* The header of LinuxTracepoints first, then those of this library, in C. */
+/* Includes the header of LinuxTracepoints before those of this library, in C. */
 #include <eventheader/eventheader.h>
 #include <eventheader/eventheader_c.h>
 #include <eventheader/macros_c.h>

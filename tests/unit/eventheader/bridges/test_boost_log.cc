@@ -133,7 +133,7 @@ TEST(BoostLogBackend, UsesTheFunctionsOfItsOptions) {
   BOOST_LOG_SEV(logger, 2) << logging::add_value("c", std::complex<double>(1.5, 0)) << "m";
   BOOST_LOG_SEV(logger, 0) << "no level";
   BOOST_LOG_SEV(logger, 2) << logging::add_value("v", std::vector<int>()) << "refused";
-  // A record without a severity.
+  // A record without a severity is not written.
   logging::sources::logger plain;
   BOOST_LOG(plain) << "m";
   logging::core::get()->remove_sink(sink);

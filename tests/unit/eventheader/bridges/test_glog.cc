@@ -15,7 +15,8 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// The lines for the failure function. It has no arguments, so this variable is global.
+// The lines that PrintLinesAndExit prints. glog calls that function without arguments, so this
+// variable is global.
 testing::WrittenLines* written_in_child = nullptr;
 
 // glog declares the type of the function by this attribute.

@@ -28,8 +28,8 @@ constexpr std::array<std::uint8_t, 8> kSpan = {0xee, 0xe1, 0x9b, 0x7e, 0xc3, 0xc
 constexpr std::array<std::uint8_t, 8> kParent = {1, 2, 3, 4, 5, 6, 7, 8};
 constexpr char kIds[] =
     R"("trace_id":"5b8efff798038103d269b633813fc60c","span_id":"eee19b7ec3c1b174")";
-// The activity id is the trace id, with each half XORed with the id of the span; the related id,
-// with the id of the parent span.
+// The activity id is the trace id with each half XORed with the id of the span. The related id is
+// the trace id with each half XORed with the id of the parent span.
 constexpr char kActivity[] = R"("activityId":"b56f6489-5bc2-3077-3c88-2d4d42fe7778",)";
 constexpr char kParentActivity[] = R"("relatedActivityId":"5a8cfcf3-9d05-860b-d36b-b5378439c104",)";
 

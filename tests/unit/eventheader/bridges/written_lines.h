@@ -1,4 +1,4 @@
-// Receives the events of a bridge in a test, and returns them as text.
+// A class that receives the events of a bridge to a logger in a test, and returns them as text.
 #ifndef TESTS_UNIT_EVENTHEADER_BRIDGES_WRITTEN_LINES_H_
 #define TESTS_UNIT_EVENTHEADER_BRIDGES_WRITTEN_LINES_H_
 
@@ -15,7 +15,8 @@
 
 namespace eh::testing {
 
-// Replaces the transport of a bridge until it is destroyed. Must be destroyed before the bridge.
+// Replaces the transport of a bridge during the lifetime of this object, which must be destroyed
+// before the bridge.
 class WrittenLines {
  public:
   explicit WrittenLines(LogSets& sets) : sets_(sets) { sets_.provider().SetTransport(&transport_); }

@@ -34,10 +34,12 @@ using CBuilder = std::unique_ptr<eh_builder, decltype(&eh_builder_destroy)>;
 
 // The texts of a row.
 struct Golden {
+  // Bytes of the field as a scalar, as an array of constant length, and of variable length.
   std::string_view scalar;
   std::string_view constant;
   std::string_view variable;
-  std::string_view first;  // JSON
+  // JSON of the two values.
+  std::string_view first;
   std::string_view second;
 };
 

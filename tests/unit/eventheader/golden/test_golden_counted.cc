@@ -94,7 +94,7 @@ TEST_F(GoldenBytes, StringLength16Char8) {
   ExpectWholeMatrixOf(Encoding::kStringLength16Char8);
 }
 
-// std::optional uses these encodings.
+// std::optional uses this encoding for values of fixed size.
 TEST_F(GoldenBytes, BinaryLength16Char8) {
   using std::optional;
   Row<kDefault>(Blob("\1\xff"), Blob(""),

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* A value of every type that C supports with the macros. */
+/* A value of every type that the C macros support. */
 struct CValues {
   bool b;
   char c;
@@ -47,8 +47,7 @@ void CWriteActivity(const uint8_t* id, const uint8_t* related);
 void CWriteCosts(int* evaluated);
 void CWriteOneOf(bool first);
 bool CEnabled(void);
-/* Returns the encodings that are valid with a format, as bits, according to the check in the
- * macros. */
+/* Returns the encodings that the C macros accept with a format: bit N is set for encoding N. */
 unsigned CEncodingsOf(int format);
 
 #ifdef __cplusplus

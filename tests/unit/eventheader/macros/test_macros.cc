@@ -355,7 +355,7 @@ TEST_F(MacrosTest, BinaryUpToTheMaximumSize) {
   const auto c_before = c_provider_.counters().too_big;
   CWriteBinary(data.data(), kMaxEventSize - overhead + 1);
   CWriteBinary(nullptr, SIZE_MAX / 2);
-  CWriteBinary(data.data(), SIZE_MAX);  // -1: the size of data that could not be read
+  CWriteBinary(data.data(), SIZE_MAX);  // The result -1 of a failed read(), passed as a size.
   EXPECT_EQ(c_provider_.counters().too_big, c_before + 3);
   const auto before = macro_provider.counters().too_big;
   WriteBinary(data.data(), kMaxEventSize - overhead + 1);

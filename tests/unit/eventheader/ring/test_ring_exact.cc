@@ -26,7 +26,7 @@ using tests::TemporaryFolder;
 constexpr int kThreads = 4;
 
 // Tries to write `most` numbered events to a set. Stores in `tried` the number of calls that have
-// returned.
+// returned, and in `accepted`, unless it is null, the number of calls that have written an event.
 void WriteNumbers(const eh::EventSet& set, std::uint64_t thread, std::uint64_t most,
                   std::atomic<std::uint64_t>& tried, std::atomic<std::uint64_t>* accepted) {
   eh::DynamicEvent event;
@@ -250,7 +250,7 @@ TEST_P(RingExactTest, AKilledServiceLosesNoCommittedEvent) {
       const std::uint64_t tried = shared_[writer.thread];
       const std::uint64_t found = writer.shown + client->lost[ordinal];
       EXPECT_LE(found, tried + 1) << "thread " << writer.thread;
-      // Events that were not sent yet end with the service.
+      // On an inline connection, events that the service has not sent yet are lost with it.
       if (IsInline()) continue;
       EXPECT_GE(found, tried) << "thread " << writer.thread;
       EXPECT_GE(writer.shown, shared_[kThreads + writer.thread]);
@@ -276,7 +276,7 @@ TEST_P(RingExactTest, CollectorsThatEndPassOnEveryEventOnce) {
           event.AddField("number", i);
           event.AddField("text", std::string_view("0123456789012345678901234567890123456789")
                                      .substr(0, (i * 7 + t) % 40));
-          // Without a collector, the set is disabled.
+          // Without a collector, the set is disabled, and the loop tries the same event again.
           if (event.Write(set) == eh::WriteResult::kWritten) ++i;
         }
       });
