@@ -101,7 +101,10 @@ class WatchedSink : public Sink {
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
     return Watch(sink_->Append(bytes, taken));
   }
+  absl::Status Flush() override { return Watch(sink_->Flush()); }
   absl::Status Sync() override { return Watch(sink_->Sync()); }
+  absl::Status Finish() override { return Watch(sink_->Finish()); }
+  std::uint64_t Undelivered() const override { return sink_->Undelivered(); }
 
  private:
   absl::Status Watch(absl::Status status) {

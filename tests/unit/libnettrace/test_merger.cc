@@ -292,6 +292,27 @@ TEST(Merger, ATraceBlockWithAnImpossibleYearGetsADateThatExists) {
   EXPECT_TRUE(Merged(GoodStream()).merger().has_date(0));
 }
 
+class FinishedSink : public MemorySink {
+ public:
+  explicit FinishedSink(int* finished) : finished_(finished) {}
+  absl::Status Finish() override {
+    ++*finished_;
+    return absl::OkStatus();
+  }
+
+ private:
+  int* finished_;
+};
+
+TEST(Merger, FinishesTheSink) {
+  const Bytes good = GoodStream();
+  Merger merger;
+  merger.AddInput(OpenBytes(good.span()));
+  int finished = 0;
+  EXPECT_EQ(merger.Run(std::make_unique<FinishedSink>(&finished)), absl::OkStatus());
+  EXPECT_EQ(finished, 1);
+}
+
 TEST(Merger, ErrorsNameTheInput) {
   const Bytes good = GoodStream();
   const Bytes bad = Start({.year = 0}).Append(End());
