@@ -115,21 +115,18 @@ bool IsSafeFormat(const std::string& event, int id, absl::string_view format) {
                      [](absl::string_view line) { return line.empty() || IsFieldLine(line); });
 }
 
-// Parses `format` and returns its event; null if its name or id cannot be parsed. Sets
-// `*print_fits` to whether libtraceevent reports success. Version 1.7.1 reports success even if it
-// cannot parse a field or the `print fmt`. The event then has only the fields and arguments before
-// the fault.
+// Parses `format` and returns its event; null if libtraceevent reports an error. Version 1.7.1
+// reports none for a field or a `print fmt` that it cannot parse: it sets TEP_EVENT_FL_FAILED, and
+// the event has only the fields and arguments before the fault.
 const tep_event* ParseEvent(tep_handle* tep, const std::string& system, int id,
-                            const std::string& format, std::endian order, bool* print_fits) {
+                            const std::string& format, std::endian order) {
   tep_set_loglevel(TEP_LOG_NONE);
   const tep_endian tep_order = order == std::endian::big ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN;
   tep_set_file_bigendian(tep, tep_order);
   tep_set_local_bigendian(tep, tep_order);
   tep_set_long_size(tep, sizeof(long));
   const tep_errno parsed = tep_parse_event(tep, format.data(), format.size(), system.c_str());
-  const tep_event* const event = tep_find_event(tep, id);
-  *print_fits = parsed == TEP_ERRNO__SUCCESS;
-  return event;
+  return parsed == TEP_ERRNO__SUCCESS ? tep_find_event(tep, id) : nullptr;
 }
 
 // Returns the type of one value in the field's declaration: "u8" for "__data_loc const u8[]".
@@ -308,16 +305,14 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
   const Tep tep(tep_alloc());
   const Tep print_tep(tep_alloc());
   if (tep == nullptr || print_tep == nullptr) return absl::ResourceExhaustedError("out of memory");
-  bool print_fits = false;
-  const tep_event* const found = ParseEvent(tep.get(), system, id, fields, order, &print_fits);
-  if (!print_fits || found == nullptr) {
+  const tep_event* const found = ParseEvent(tep.get(), system, id, fields, order);
+  if (found == nullptr || (found->flags & TEP_EVENT_FL_FAILED) != 0) {
     return Malformed(system, event);
   }
   const tep_event* printed = found;
   if (!is_foreign) {
-    const tep_event* const whole =
-        ParseEvent(print_tep.get(), system, id, format, order, &print_fits);
-    if (print_fits && whole != nullptr) printed = whole;
+    const tep_event* const whole = ParseEvent(print_tep.get(), system, id, format, order);
+    if (whole != nullptr) printed = whole;
   }
   PrintFormat print = CompilePrintFormat(*printed);
 
