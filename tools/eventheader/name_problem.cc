@@ -66,8 +66,9 @@ std::string NameProblem(std::string_view name) {
   if (!eh::IsValidProviderName(provider)) {
     return "invalid provider name; use letters, digits and _, and do not start with a digit";
   }
-  if (numbers->level == 0 || numbers->level > 255)
+  if (numbers->level == 0 || numbers->level > 255) {
     return "invalid level; use hexadecimal digits, 1 to ff";
+  }
   if (!eh::AreValidOptions(numbers->options)) {
     return "invalid options; use upper-case letters in ascending order, each followed by any "
            "number of lower-case letters and digits";
