@@ -55,7 +55,7 @@ TraceInfo CommonClock(std::span<const ClockedTrace> traces) {
   if (first < 0) {
     // Raises sync_ticks, the timestamp at the sync time, so that the first event gets no negative
     // timestamp. Does not raise sync_ticks above half of the range of timestamps, so that the other
-    // half is left for the time after the sync time.
+    // half is left for the time after the sync time. Still earlier events then get the timestamp 0.
     const auto sync_ticks = static_cast<std::int64_t>(std::min(
         clock.sync_ticks - first, std::max(absl::int128(clock.sync_ticks), kMaxTicks / 2)));
     first += sync_ticks - absl::int128(clock.sync_ticks);

@@ -89,9 +89,9 @@ int WriteTrace(const ImportArguments& arguments, const std::vector<struct stat>&
                                         trace->why_not_kept()));
   }
   if (trace->lost_beyond() > 0) {
-    PrintRemark(arguments, absl::StrCat("further lost events, which are not counted, because a "
-                                        "file cannot hold so large a count between two events: ",
-                                        trace->lost_beyond()));
+    PrintRemark(arguments, absl::StrCat(base::Counted(trace->lost_beyond(), "further lost event"),
+                                        " cannot be counted in the file, because they are too "
+                                        "many between two events"));
   }
   absl::FPrintF(stderr, "nettrace import: %s: %s, %d lost, %s\n", InputName(arguments.output),
                 base::Counted(trace->events(), "event"), trace->lost(),

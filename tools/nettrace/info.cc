@@ -210,8 +210,8 @@ void PrintAccount(const Events& events) {
   if (const auto& section = account.section()) {
     PrintRow("continues",
              absl::StrCat("earlier sections with ", section->events_before, " events and ",
-                          section->lost_before, " lost; this is section ", section->number,
-                          " (the first is 0)"));
+                          section->lost_before, " lost; this file begins with section ",
+                          section->number, " (the first is 0)"));
   }
   const auto& changes = account.cpu_changes();
   const std::size_t skipped = changes.size() - std::min(changes.size(), kShown);

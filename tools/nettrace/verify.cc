@@ -96,7 +96,8 @@ void AddVerify(CLI::App& app, int* exit_code) {
   auto arguments = std::make_shared<VerifyArguments>();
   CLI::App* verify =
       app.add_subcommand("verify", "Check a NetTrace file against the format specification");
-  verify->add_flag("--strict", arguments->strict, "Also fail on hazards");
+  verify->add_flag("--strict", arguments->strict,
+                   "Also fail on hazards: valid content that TraceEvent misreads");
   verify->add_flag("--json", arguments->json, "Print one JSON object per line for each finding");
   AddFilesOption(verify, &arguments->paths);
   verify->footer(

@@ -170,8 +170,8 @@ Bytes ProcessesStream() {
       .Append(End());
 }
 
-// Returns the events of a file in the order of time: time, name, and thread. The times and thread
-// ids are relative to those of ProcessesStream().
+// Returns a text for each event of a file, in the order of time. The text has the event's time,
+// name and thread. Times and thread ids are relative to those of ProcessesStream().
 std::vector<std::string> EventsOf(const std::string& path) {
   auto opened = Reader::Open(FileSource(path));
   nettrace::TimeOrderedReader reader(*std::move(opened));

@@ -138,7 +138,8 @@ absl::StatusOr<nettrace::EventMetadata> ParseDotnetMetadata(std::span<const std:
     return absl::InvalidArgumentError(error);
   }
   if (result.event_id != id) {
-    return absl::InvalidArgumentError("the metadata has the id of another event");
+    return absl::InvalidArgumentError(
+        "the metadata has an event id that differs from that of the event");
   }
   return ConvertDotnetMetadata(std::move(result));
 }

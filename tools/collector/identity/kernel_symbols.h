@@ -33,7 +33,8 @@ class KernelSymbols {
     std::uint64_t last = 0;  // address of the last byte
     std::string_view name;   // valid while the table exists
   };
-  // Returns the symbol of an address; no value if no symbol begins within 1 MiB before the address.
+  // Returns the last symbol that begins at or before the address; no value if that is more than
+  // 1 MiB before.
   std::optional<Range> FindRange(std::uint64_t address) const;
 
  private:

@@ -142,7 +142,7 @@ class Distributor {
   // all losses in the rings as its own. CountLost must not be called afterwards.
   void SetLossesUncounted() { losses_are_counted_ = false; }
   // Counts `count` more lost samples of the tracepoint on `cpu`. Their place in the ring is not
-  // known. `time` is the period in which the kernel's count was read.
+  // known. `time` has the times before and after the call that read the kernel's count.
   void CountLost(std::size_t cpu, int id, std::uint64_t count, const CountingTime& time);
   // Makes the sessions write those of their losses that no LOST record in a ring has reported. All
   // losses so far must have been counted by CountLost.

@@ -175,7 +175,9 @@ absl::StatusOr<StackOptions> ParseStacks(std::string_view text, std::uint16_t li
   }
   if (copied_bytes != 0 && stacks.copied_bytes == 0) return fail("stack= needs dwarf");
   if (stacks.copied_bytes != 0 && stacks.any() && !stacks.user) {
-    return fail("dwarf is for user stacks only; use 'dwarf', 'user,dwarf' or 'both,dwarf'");
+    return fail(
+        "dwarf is for user stacks; use 'dwarf' or 'user,dwarf', or 'both,dwarf' to have "
+        "kernel stacks, too");
   }
   if (copied_bytes != 0) stacks.copied_bytes = copied_bytes;
   return stacks;

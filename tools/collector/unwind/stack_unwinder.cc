@@ -59,7 +59,7 @@ StackUnwinder::~StackUnwinder() {
 
 void StackUnwinder::ClearWake() {
   std::uint64_t count = 0;
-  // The call fails if the descriptor is not readable. It stays unreadable then.
+  // The call fails if there is nothing to clear, which is no error.
   [[maybe_unused]] const ssize_t got = read(wake_.get(), &count, sizeof count);
 }
 

@@ -489,7 +489,8 @@ std::string Page::Summary() const {
     text("Continues",
          absl::StrCat("earlier sections with ", base::FormatGrouped(section->events_before),
                       " events and ", base::FormatGrouped(section->lost_before),
-                      " lost; this is section ", section->number, " (the first is 0)"));
+                      " lost; this file begins with section ", section->number,
+                      " (the first is 0)"));
   }
   if (facts_.files.empty()) {
     text("Format",

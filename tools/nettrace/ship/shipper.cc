@@ -86,7 +86,7 @@ class Shipper::ShipExporter : public exporting::Exporter {
     return requests_->Finish();
   }
 
-  // Returns the first section, and the totals before it.
+  // Returns the number of the file's first section, with the events and losses before it.
   trace::AccountSummary::Section section() const {
     return account_.section().value_or(trace::AccountSummary::Section());
   }
