@@ -59,7 +59,7 @@ constexpr bool IsOptionCharacter(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-// Returns whether `group`, of any length, is a valid value of option 'G': [a-z0-9]*.
+// Returns whether `group` is a valid value of option 'G': [a-z0-9]*. Does not check its length.
 constexpr bool IsValidGroup(std::string_view group) noexcept {
   for (char c : group) {
     if (!IsOptionCharacter(c)) return false;

@@ -373,7 +373,7 @@ const char* RegistrationErrorText(int error) noexcept {
       return "the provider's transport was destroyed while in use: before a transport is "
              "destroyed, call SetTransport with another one or with null";
     case ENOTCONN:
-      return "not registered yet, or unregistered: create the event set, or call Retry()";
+      return "not registered: create the event set if there is none, else call Retry()";
     default:
       return "the kernel refused the registration: look up the status in errno(3); for EROFS, add "
              "ReadWritePaths=-/sys/kernel/tracing/user_events_data to the unit of the service";

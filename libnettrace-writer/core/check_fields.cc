@@ -55,9 +55,10 @@ class TypeChecker {
     }
     if (!traceevent_compatible_) return absl::OkStatus();
     if (traceevent::IsMisreadArrayOfArrays(type)) {
-      return Refuse(name,
-                    "TraceEvent misreads arrays of arrays, except arrays of text; put each inner "
-                    "array into an object with one field");
+      return Refuse(
+          name,
+          "TraceEvent misreads arrays of arrays (an array of text is none); put each inner "
+          "array into an object with one field");
     }
     if (traceevent::IsMisreadArrayOfObjects(type)) {
       return Refuse(name, "TraceEvent misreads arrays of objects without fields; add a field");

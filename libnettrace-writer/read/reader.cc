@@ -290,7 +290,7 @@ bool Reader::Impl::Charge(std::size_t cost, std::uint64_t offset) {
   table_bytes += cost;
   if (table_bytes <= options.max_table_bytes) return true;
   return Stop(offset,
-              absl::StrCat("the tables would hold more than ", options.max_table_bytes,
+              absl::StrCat("the reader's tables would hold more than ", options.max_table_bytes,
                            " bytes of metadata, threads, labels and stacks, the limit of this "
                            "reader"));
 }

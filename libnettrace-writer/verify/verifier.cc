@@ -184,7 +184,7 @@ bool Verifier::Charge(std::size_t bytes) {
   if (table_bytes_ + event_ids_.bytes() <= options_.max_table_bytes) return true;
   if (!full_) {
     Report(RuleId::kTableSize, block_.offset,
-           absl::StrCat("the tables would hold more than ", options_.max_table_bytes,
+           absl::StrCat("the verifier's tables would hold more than ", options_.max_table_bytes,
                         " bytes of metadata, threads, labels and stacks; the rest of the file is "
                         "not checked"));
   }

@@ -273,7 +273,7 @@ PayloadEncoder& PayloadEncoder::Located(std::span<const std::byte> elements) {
   const std::uint64_t size = internal::FixedSize(type->element.front()).value_or(0);
   if (size == 0 ? !elements.empty() : elements.size() % size != 0) {
     Fail(size == 0 ? absl::StrCat(elements.size(),
-                                  " bytes were given, but the array's elements have no bytes")
+                                  " bytes were given, but an element of the array has the size 0")
                    : absl::StrCat(
                          elements.size(),
                          " bytes were given, which is not a multiple of the element size, ", size));

@@ -426,7 +426,7 @@ class StacksTest(unittest.TestCase):
             self.assertEqual(server.waiting, 0)
         self.assertEqual({event["pid"] for event in events}, {each.pid for each in programs})
         # The message counts one file, because both programs run the same file.
-        self.assertRegex(self.said, r"the table of call frames was not read from 1 file, .*\(FUSE\)")
+        self.assertRegex(self.said, r"the table of call frames \(\.eh_frame\) was not read from 1 file, .*\(FUSE\)")
         self.assertGreater(len(events), 20)
         for event in events:
             # The recorder has read the call frames of libc, but not those of the program.

@@ -50,9 +50,9 @@ class Load {
   std::map<int, long> calls_of_;
 };
 
-// Creates threads until `go` is set, and waits for them. Most threads end at once. Every 2 ms, one
-// thread stays, up to 150 in the 300 ms that a recorder may need to begin. The threads that stay
-// make their calls after `go`.
+// Creates threads until `go` is set, and waits for them. Most threads end at once. Every 2 ms, a
+// thread is created that waits for `go` and then makes the load's system calls: up to 150 threads
+// in the 300 ms that a recorder may need to begin.
 void CreateThreads(const std::atomic<bool>& go, Load* load) {
   constexpr std::size_t kMaxStaying = 150;
   constexpr auto kPause = std::chrono::milliseconds(2);

@@ -289,8 +289,8 @@ std::vector<Finding> CheckSocket(const Facts& facts) {
              absl::StrFormat("%s may not %s %s (mode %04o, group %s)", SubjectName(facts),
                              is_last ? "connect to" : "pass through", file.path, file.mode & 07777,
                              GroupName(file.group)),
-             "run the collector as root, or install its package, whose units make the socket: all "
-             "users may then connect; or run the service as the user of the collector"}};
+             "let all users connect: run the collector as root, or install its package, whose "
+             "units make the socket; or run the service as the user of the collector"}};
   }
   return {};
 }

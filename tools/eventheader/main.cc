@@ -24,8 +24,7 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", "eventheader " PROJECT_VERSION);
   app.fallthrough();
   tools::Invocation invocation;
-  app.add_flag("-q,--quiet", invocation.quiet,
-               "Print no messages except errors of the command line");
+  app.add_flag("-q,--quiet", invocation.quiet, "Print no messages except errors in the arguments");
   app.footer(
       "Results are printed on standard output, messages on standard error. 'eventheader COMMAND "
       "--help' shows the details of a command.\n\n"

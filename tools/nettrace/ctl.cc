@@ -478,9 +478,10 @@ void AddLooking(Commands* commands, CtlArguments* arguments) {
   wait->add_option("--state", arguments->state,
                    "State to wait for: running, suspended, failed or stopped");
   wait->add_option("--events", arguments->events,
-                   "Minimum number of events since the session started")
+                   "Wait until the session has this many events since its start")
       ->check(CLI::NonNegativeNumber);
-  wait->add_option("--files", arguments->files, "Minimum number of files on disk")
+  wait->add_option("--files", arguments->files,
+                   "Wait until the session has this many files on disk")
       ->check(CLI::NonNegativeNumber);
   cli::AddDurationOption(
       wait, "--timeout", absl::ZeroDuration(),

@@ -432,7 +432,7 @@ void PrintUnknownServices(const trace::AccountSummary& account) {
                   base::Printable(trace::UnknownServiceText(services[i])));
   }
   if (services.size() > kShown) {
-    absl::FPrintF(stderr, "  losses are unknown: %u more\n",
+    absl::FPrintF(stderr, "  losses are unknown of %u more services\n",
                   services.size() - kShown + account.unknown_services_left_out());
   }
 }
@@ -499,8 +499,9 @@ absl::Status ReadStacks(const RecordArguments& arguments, collector::SessionOpti
     const std::size_t before = arguments.selectors_before_stacks[i];
     if (before == 0 && !has_samples) {
       return absl::InvalidArgumentError(
-          "--stacks must follow the -e that it applies to; before all -e, it applies to --cpu and "
-          "--off-cpu");
+          "--stacks must follow the -e that it applies to; before the first -e, it applies to "
+          "--cpu "
+          "and --off-cpu");
     }
     absl::StatusOr<collector::StackOptions> stacks =
         collector::ParseStacks(text == kNoValue ? "" : text, collector::KernelMaxFrames());

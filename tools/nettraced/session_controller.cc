@@ -118,9 +118,9 @@ absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& set
   options.cpu_rate = settings.cpu_rate;
   options.off_cpu = settings.off_cpu;
   options.interval = settings.interval;
-  // 0: services with rings in user space do not keep events until this session has delivered them.
-  // Otherwise, a slow reader of a pipe or tail would make these services keep the events of all
-  // sessions. Begin() sets another value for sessions that write files.
+  // With 0, services with rings in user space need not keep their events until this session has
+  // delivered them. With another value, a slow reader of a pipe or tail would make these services
+  // keep the events of all sessions. Begin() sets one for sessions that write files.
   options.longest_delivery = absl::ZeroDuration();
   options.only_rings = place.only_rings;
   if (place.only_rings) options.target = ToTargetSelection(settings.target);

@@ -43,7 +43,8 @@ absl::Status NotAPipe(const std::string& path) {
 absl::StatusOr<std::shared_ptr<Canceller>> Canceller::Create() {
   base::UniqueFd fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!fd.valid()) {
-    return base::DescriptorStatus(errno, "opening a pipe or a tail: eventfd");
+    return base::DescriptorStatus(errno,
+                                  "opening a pipe, or the output of 'nettrace ctl tail': eventfd");
   }
   return std::shared_ptr<Canceller>(new Canceller(std::move(fd)));
 }

@@ -26,7 +26,8 @@ class Randomly {
   std::uint64_t Below(std::uint64_t end) { return random_() % end; }
   std::size_t CountBelow(std::size_t end) { return static_cast<std::size_t>(Below(end)); }
   bool OneIn(std::uint64_t n) { return Below(n) == 0; }
-  // Returns a number whose magnitude is uniformly distributed.
+  // Returns a number whose maximum is a random power of two, so that small numbers are as frequent
+  // as large ones.
   std::uint64_t Number() { return random_() >> Below(64); }
   template <typename T, typename Make>
   void Maybe(std::optional<T>* value, Make make) {

@@ -101,7 +101,8 @@ TEST(RunEncoding, OtherValuesArePackedFromTheLowestBit) {
 }
 
 TEST(RunEncoding, ARunFirstCompletesTheGroupBeforeIt) {
-  // 2 packed values, 6 of the 20 equal values in the same group, then a run of 14.
+  // A packed group has 8 values: here the 2 different ones, and 6 of the 20 equal ones. The other
+  // 14 are a run.
   std::vector<std::uint8_t> values = {1, 0};
   values.insert(values.end(), 20, 1);
   EXPECT_EQ(Runs(values, 1), "\x03\xFD\x1C\x01");

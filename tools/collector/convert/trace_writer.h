@@ -208,7 +208,7 @@ class TraceWriter {
     stats_.undecoded += event.undecoded ? 1 : 0;
     return writer_->WriteEvent(cpu->row, event.payload);
   }
-  // Sets the metadata row of the event's form in `*row`, and adds it if necessary. Fails with
+  // Sets the metadata row of the event's schema in `*row`, and adds it if necessary. Fails with
   // InvalidArgument if the file cannot hold the row at all, and with ResourceExhausted if the file
   // cannot hold it before metadata is flushed.
   absl::Status SetMetadata(const ConvertedEvent& event, nettrace::EventRow* row);

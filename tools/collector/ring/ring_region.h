@@ -108,8 +108,8 @@ class RingRegion {
     std::uint64_t number;    // number of the next event that Read() can pass
     bool has_ended = false;  // the writer has been given back to the service
   };
-  // Returns the progress of all writers that collectors have read and whose entries in the region
-  // have not been used again.
+  // Returns the progress of each writer that a collector has read, unless another writer has taken
+  // its place in the region since.
   std::vector<Progress> ReadProgress() const;
   // Passes committed events to `consume` until at least `most_bytes` bytes of chunks have been
   // read. The events of each writer are passed in the order of their numbers. If all events have

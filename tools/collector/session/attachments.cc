@@ -87,8 +87,8 @@ std::string TakenNameWarning(const Tracefs::Name& name, const std::string& forma
 
 // Marks the selectors in `tracepoints` that match the tracepoint `name`, which is already attached.
 // `selected` holds the indices of the matching selectors of another session: the session for which
-// the tracepoint was attached. If there are filters, all sessions have the same selectors, so
-// `selected` also applies to `tracepoints`.
+// the tracepoint was attached. The kernel's filters apply to all sessions of a capture, so sessions
+// with filters have the same selectors, and `selected` also applies to `tracepoints`.
 void SetMatched(SessionTracepoints* tracepoints, const Tracefs::Name& name,
                 const std::vector<std::size_t>& selected) {
   if (tracepoints->HasFilter()) {

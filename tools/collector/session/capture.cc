@@ -152,7 +152,7 @@ void WarnOfDeferredStacks(std::uint64_t missing, SessionWriter* session) {
 void WarnOfRefusedFiles(std::size_t refused, SessionWriter* session) {
   if (refused == 0) return;
   session->tracepoints().Warn(absl::StrCat(
-      "the table of call frames was not read from ", base::Counted(refused, "file"),
+      "the table of call frames (.eh_frame) was not read from ", base::Counted(refused, "file"),
       ", whose file system is of an unknown type, or may wait for a user's process "
       "(FUSE); stacks may end in the code of such a file and have the label StackCut"));
 }

@@ -24,7 +24,8 @@
 
 namespace collector {
 
-// The processes of .NET whose events one session records. Holds the tracepoints that they write to.
+// The processes of .NET whose events one session records. Keeps the tracepoints registered to which
+// they write.
 class DotnetRecording {
  public:
   // Registers the tracepoints, and adds a selector for each of them to the session. The text of a

@@ -23,8 +23,8 @@ namespace collector {
 struct TargetSelection {
   std::vector<pid_t> pids;
   std::vector<pid_t> tids;
-  // Each entry is a path below the mount of cgroup v2, an absolute path, or the name of a cgroup
-  // anywhere in the hierarchy, such as that of a systemd unit.
+  // Each entry is a path relative to the mount of cgroup v2, an absolute path in the file system,
+  // or the name of a cgroup anywhere in the hierarchy, such as that of a systemd unit.
   std::vector<std::string> cgroups;
   // Whether the cgroup may be missing at first, and is followed when it is recreated. Needs exactly
   // one entry in `cgroups`.

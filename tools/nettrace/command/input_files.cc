@@ -332,7 +332,8 @@ std::vector<trace::AccountEvent> InputFiles::UnknownEnds(const Opened& opened) {
 absl::StatusOr<InputFiles::Opened> InputFiles::OpenMerge(std::shared_ptr<Merge> merge,
                                                          Progress* progress) const {
   ASSIGN_OR_RETURN(const int fd, merge->Start());
-  auto pipe = std::make_unique<nettrace::FdSource>(fd, "the merged files cannot be read");
+  auto pipe = std::make_unique<nettrace::FdSource>(
+      fd, "the merged events of the input files cannot be read");
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
       nettrace::Reader::Open(std::make_unique<MergedSource>(std::move(pipe), merge, progress));
   // The stream is empty if a file cannot be opened. When the thread of the merge has ended,

@@ -1,8 +1,8 @@
 // Writes the V6 file of an import.
 //
-// A metadata row or thread row is written before the first event that needs it. A sequence point
-// removes all rows, which frees space for others; a removed row is written again when an event
-// needs it. An event that V6 cannot represent counts as lost.
+// A metadata row or thread row is written before the first event that needs it. After a sequence
+// point, readers forget all rows, so that their memory stays bounded; a row is written again when
+// an event needs it. An event that V6 cannot represent counts as lost.
 #ifndef TOOLS_NETTRACE_IMPORT_TRACE_OUTPUT_H_
 #define TOOLS_NETTRACE_IMPORT_TRACE_OUTPUT_H_
 

@@ -186,8 +186,9 @@ class ReportModel {
   // Forgets the rows of all threads, so that the next events look up the names of their processes
   // again. Must be called when the name of a process has changed.
   void OnProcessNamed() { threads_of_file_.clear(); }
-  // Forgets the indices that are stored by the addresses of the file's metadata rows and thread
-  // rows. Must be called when these rows become invalid, because new rows may reuse the addresses.
+  // Forgets the indices of the file's metadata rows and thread rows. Their keys are the addresses
+  // of the rows, so this must be called when these rows become invalid: new rows may reuse the
+  // addresses.
   void OnRowsEnd();
 
   const EventSums& all() const { return all_; }

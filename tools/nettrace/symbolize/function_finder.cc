@@ -137,7 +137,8 @@ std::string FunctionFinder::WhyRefused(const elf::ElfFile& file, const HitMappin
   // changed between these times. If possible, checks what the process has mapped.
   const std::optional<bool> is_mapped =
       machine_.is_same_boot ? IsMapped(facts, mapping, prompt_files_) : std::nullopt;
-  if (is_mapped == false) return absl::StrCat(kUnknown, "the process has mapped another file");
+  if (is_mapped == false)
+    return absl::StrCat(kUnknown, "the process has mapped another file than the one at this path");
   if (is_mapped == true) return "";
   const uid_t user = geteuid();
   if (!elf::IsPublic(file.fd()) && (user == 0 || facts.st_uid != user)) {

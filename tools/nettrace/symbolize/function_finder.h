@@ -110,9 +110,9 @@ class FunctionFinder {
   std::optional<elf::ElfFile> OpenVdsoOf(const HitMapping& mapping, ModuleResult* result) const;
   // Returns why the file may not be used for the mapping; empty if it may.
   std::string WhyRefused(const elf::ElfFile& file, const HitMapping& mapping) const;
-  // Adds the functions in `found` to their mappings. `found` is the result of the search for
-  // `addresses`, which are sorted addresses in the file. `address_of` converts an address of a
-  // mapping to an address in the file.
+  // Adds the functions in `found` to those parts of `*result` that describe their mappings. `found`
+  // is the result of the search for `addresses`, which are sorted addresses in the file.
+  // `address_of` converts an address of a mapping to an address in the file.
   template <typename AddressOf>
   void Add(const Group& group, std::span<const std::uint64_t> addresses,
            const elf::Functions& found, const AddressOf& address_of, ModuleResult* result);

@@ -238,8 +238,10 @@ void ReadSelect(const SettingsFile& file, TableReader* reader, SessionSettings* 
       reader->Add(reader->table().source(),
                   absl::StrCat("records nothing; add e.g. ", kForm, ", or cpu = true"));
     } else if (reader->Has("stacks")) {
-      reader->AddAt("stacks",
-                    "only applies to the events of select; remove it: samples always have stacks");
+      reader->AddAt(
+          "stacks",
+          "only applies to events that the key 'select' chooses; remove it: samples always "
+          "have stacks");
     }
   }
   if (array == nullptr) return;

@@ -88,9 +88,10 @@ struct SpanOptions {
 };
 
 // Collects records and passes each full request to a function. The records of a request are grouped
-// by resource and scope, and are in the order of the events within each group. The functions are
-// called like those of Exporter. Memory holds one request of each signal, the window of spans, and
-// data of a bounded number of threads and metadata rows.
+// by resource and scope, and are in the order of the events within each group. Must be used
+// like an Exporter: the member functions of the same names are called at the same times. Memory
+// holds one request of each signal, the window of spans, and data of a bounded number of threads
+// and metadata rows.
 class LogRequests {
  public:
   using Send = RequestBatch::Send;
