@@ -39,8 +39,8 @@ namespace {
 using ring::ChunkControl;
 using ring::Writer;
 
-// Maximum nesting of signal handlers that can still write events, if each of the handlers has
-// interrupted a call of Write() of its thread.
+// Maximum number of signal handlers that have interrupted each other on a thread, each of them in a
+// call of Write(), so that the last one can still write events.
 constexpr std::uint32_t kMaxDepth = 3;
 // Maximum number of writers that FindWriter() checks. The search is necessary only if the pthread
 // key is not below kEarlyKeys.

@@ -454,9 +454,10 @@ void Verifier::CheckRemoveThreadBlock() {
       return Report(RuleId::kThreadRow, offset, "a RemoveThread row does not fit its block");
     if (ToNumber(entry.thread) < traceevent::kMinRemovableThreadIndex) {
       Report(RuleId::kRemoveThreadIndex, offset,
-             absl::StrCat("thread index ", ToNumber(entry.thread),
-                          " could be the OS id of a thread; the minimum for TraceEvent is ",
-                          traceevent::kMinRemovableThreadIndex));
+             absl::StrCat(
+                 "thread index ", ToNumber(entry.thread),
+                 " is one that TraceEvent may take for the OS id of a thread; the minimum is ",
+                 traceevent::kMinRemovableThreadIndex));
     }
     const auto thread = threads_.find(entry.thread);
     if (thread == threads_.end()) {

@@ -300,8 +300,8 @@ class ListeningSocket {
       return base::DescriptorStatus(errno, "creating the control socket: socket");
     if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
       return base::ErrnoStatus(errno, absl::StrCat(path_, ": cannot create the socket"),
-                               "let the daemon's user create files in its directory, or choose "
-                               "another directory with --runtime-directory");
+                               "let the daemon's user create files in the socket's directory, or "
+                               "choose another directory with --runtime-directory");
     }
     socket_ = std::move(socket);
     return absl::OkStatus();

@@ -211,7 +211,7 @@ void PrintAccount(const Events& events) {
     PrintRow("continues",
              absl::StrCat("earlier sections with ", section->events_before, " events and ",
                           section->lost_before, " lost; this file begins with section ",
-                          section->number, " (the first is 0)"));
+                          section->number, ", counted from 0"));
   }
   const auto& changes = account.cpu_changes();
   const std::size_t skipped = changes.size() - std::min(changes.size(), kShown);

@@ -115,7 +115,7 @@ absl::Status KeepPrevious(const std::string& path) {
     return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot be kept as ", kPreviousOutput),
                              "name another file with -o");
   }
-  absl::FPrintF(stderr, "nettrace record: the recording before this one is now %s\n",
+  absl::FPrintF(stderr, "nettrace record: the previous recording was renamed to %s\n",
                 kPreviousOutput);
   return absl::OkStatus();
 }

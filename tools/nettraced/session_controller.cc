@@ -243,8 +243,8 @@ absl::StatusOr<std::unique_ptr<control::Tail>> SessionController::StartTail(base
     const std::lock_guard lock(mutex_);
     std::erase_if(tails_, [](const auto& each) { return each.expired(); });
     tails_.push_back(tail);
-    // If the session has ended since the call of running(), End did not know this tail. The tail
-    // must then be ended here.
+    // If the session has ended since the call of running(), SessionController::End has ended the
+    // tails of that time, without this one. It must then be ended here.
     if (running_ == session) return std::make_unique<ServedTail>(std::move(tail));
   }
   tail->End();

@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<FileSetSink>> FileSetSink::Create(const FilesSett
   std::vector<std::byte> end = StreamEnd(compressed);
   if (end.empty()) {
     return absl::ResourceExhaustedError(
-        "not enough memory to compress the files; raise the limit of memory");
+        "not enough memory to compress the files; raise the limit of this process's memory");
   }
   return std::unique_ptr<FileSetSink>(new FileSetSink(std::move(files), std::move(end)));
 }

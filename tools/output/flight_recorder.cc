@@ -63,7 +63,7 @@ absl::StatusOr<std::shared_ptr<FlightRecorder>> FlightRecorder::Create(
   std::vector<std::byte> end = StreamEnd(options.compressed);
   if (end.empty()) {
     return absl::ResourceExhaustedError(
-        "not enough memory to compress the output; raise the limit of memory");
+        "not enough memory to compress the output; raise the limit of this process's memory");
   }
   return std::shared_ptr<FlightRecorder>(
       new FlightRecorder(options, std::move(files), std::move(end)));

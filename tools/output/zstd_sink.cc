@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<ZstdSink>> ZstdSink::Create(
   std::unique_ptr<ZSTD_CCtx_s, FreeContext> context(ZSTD_createCCtx());
   if (context == nullptr) {
     return absl::ResourceExhaustedError(
-        "not enough memory to compress the output; raise the limit of memory");
+        "not enough memory to compress the output; raise the limit of this process's memory");
   }
   SetParameters(context.get(), options.level);
   return std::unique_ptr<ZstdSink>(

@@ -142,7 +142,7 @@ absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenCompressed(
   if (context == nullptr || ZSTD_isError(ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax,
                                                                 kMaxWindowLog)) != 0) {
     return absl::ResourceExhaustedError(
-        "not enough memory to decompress the input; raise the limit of memory");
+        "not enough memory to decompress the input; raise the limit of this process's memory");
   }
   return std::make_unique<ZstdSource>(std::move(whole), std::move(context));
 }

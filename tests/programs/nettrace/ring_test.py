@@ -191,7 +191,7 @@ class RingTest(unittest.TestCase):
                                  env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=DEADLINE)
             self.assertEqual(ran.returncode, 0, ran.stderr)
             self.assertIn("\ntrace.nettrace: ", f"\n{ran.stderr}")
-            kept = "nettrace record: the recording before this one is now trace.1.nettrace\n"
+            kept = "nettrace record: the previous recording was renamed to trace.1.nettrace\n"
             self.assertEqual(kept in ran.stderr, bool(contents), ran.stderr)
             if contents:
                 self.assertEqual(previous.read_bytes(), contents[-1])

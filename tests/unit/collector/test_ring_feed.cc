@@ -407,7 +407,8 @@ TEST_F(RingFeedTest, StatesWhenAKilledInlineServiceMayHaveLostEvents) {
   const auto service = StartInlineService(kThreads, kCount);
   PollUntil([this] { return shared_[kIsEnabled] == 1; });
   shared_[kMayWrite] = 1;
-  // The collector takes nothing, so not all events reach it.
+  // Nothing is read here, so the socket's queue becomes full, and the service keeps the rest of its
+  // events until it is killed.
   tests::WaitUntil([this] { return shared_[kHasWritten] == 1; });
   const std::string name = "ring:" + std::to_string(service->pid());
   const absl::Time before = absl::Now();

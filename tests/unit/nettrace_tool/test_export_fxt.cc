@@ -1,5 +1,5 @@
-// Tests the records of `nettrace export --to fxt` with full tables, and the arguments of events.
-// tests/conformance reads whole files strictly.
+// Tests two parts of `nettrace export --to fxt`: the records after its tables of texts and threads
+// have no room left, and the arguments of events. tests/conformance reads whole files strictly.
 #include <gtest/gtest.h>
 
 #include <cstdint>

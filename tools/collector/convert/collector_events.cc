@@ -181,7 +181,7 @@ absl::StatusOr<nettrace::MetadataId> CollectorEvents::AddRow(nettrace::EventMeta
   const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
   if (!id)
     return absl::ResourceExhaustedError(
-        "no event id of the provider is left; flush the metadata rows");
+        "no event id of the provider is left; a sequence point must flush the metadata rows first");
   metadata.event_id = *id;
   return writer_->AddMetadata(metadata);
 }

@@ -143,7 +143,8 @@ absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::Eve
   constexpr std::size_t kMaxUndecoded = kMaxMetadata - kMetadataRowsOfCollector;
   constexpr std::size_t kMaxDecoded = kMaxUndecoded - kMetadataRowsOfUndecoded;
   if (metadata_rows() >= (event.undecoded ? kMaxUndecoded : kMaxDecoded)) {
-    return absl::ResourceExhaustedError("the maximum of metadata rows is reached; flush them");
+    return absl::ResourceExhaustedError(
+        "the maximum number of metadata rows is reached; a sequence point must flush them first");
   }
   absl::StatusOr<nettrace::MetadataId> added = AddRow(event.source->MetadataFor(event));
   // Remembers that the file cannot hold this row: it is invalid, or longer than a row may be.
@@ -162,7 +163,7 @@ absl::StatusOr<nettrace::MetadataId> TraceWriter::AddRow(nettrace::EventMetadata
   if (!id) {
     metadata_is_full_ = true;
     return absl::ResourceExhaustedError(
-        "no event id of the provider is left; flush the metadata rows");
+        "no event id of the provider is left; a sequence point must flush the metadata rows first");
   }
   metadata.event_id = *id;
   absl::StatusOr<nettrace::MetadataId> row = writer_->AddMetadata(metadata);

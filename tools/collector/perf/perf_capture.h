@@ -90,8 +90,8 @@ class PerfCapture {
   // come back since the last call.
   std::vector<CpuChange> FollowCpus(bool suspect);
   // Records `cgroup` instead of the former cgroup of the target. The target must be of the kind
-  // kCgroups, and the former cgroup must have no threads any more. Keeps the counts of the former
-  // cgroup. After an error, the target has no cgroup.
+  // kCgroups, and the former cgroup must have no threads any more. Keeps the counts of losses
+  // of the former cgroup. After an error, the target has no cgroup.
   absl::Status SetCgroup(base::UniqueFd cgroup);
 
   // Calls `on_lost(index, id, count)` for each tracepoint whose samples have been lost on a CPU

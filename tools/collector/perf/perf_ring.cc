@@ -96,7 +96,8 @@ bool PerfRing::FindInOrder(std::uint64_t limit, std::uint64_t* end) const {
   std::uint64_t position = control_->data_tail;
   std::uint64_t last = 0;
   std::size_t later = 0;
-  // Position after the last record up to `limit`. LOST records after it belong to the next record.
+  // Position after the last record whose timestamp is not above `limit`. A LOST record
+  // gets the time of the record after it, and is delivered together with it.
   std::uint64_t begin = position;
   if (head - position > size_) return false;
   while (position < head && later < kLookAhead) {

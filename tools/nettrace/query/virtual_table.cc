@@ -158,8 +158,8 @@ class Planner {
     if (constraint.usable == 0 || constraint.iColumn < 0) return;
     const Property property = table_.columns[static_cast<std::size_t>(constraint.iColumn)].property;
     if (!CanCheck(property, constraint.op)) return;
-    // With another collation, texts that differ may be equal. Only SQLite checks these conditions,
-    // because the reader compares bytes.
+    // The reader compares bytes. With a collation other than BINARY, texts with different bytes may
+    // be equal, so only SQLite checks such conditions.
     if (IsText(property) && std::strcmp(sqlite3_vtab_collation(&info_, index), "BINARY") != 0) {
       return;
     }

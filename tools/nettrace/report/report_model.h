@@ -51,8 +51,8 @@ inline constexpr std::size_t kNeighbors = 20;
 
 // Limits of what a page contains besides single events.
 struct Limits {
-  // Rows in each table of kinds of events, processes or threads. One additional row counts all
-  // events that belong to none of these rows.
+  // Maximum number of rows in each of three tables: kinds of events, processes, threads. One
+  // additional row counts all events that belong to none of these rows.
   std::size_t rows = 2048;
   std::size_t activities = 5000;                  // activities besides those with a tree
   std::size_t tree_nodes = 5000;                  // activities in all trees
@@ -173,7 +173,7 @@ class ReportModel {
   // Starts the second pass, which selects single events with at most `max_bytes` bytes in total.
   void BeginSelection(std::size_t max_bytes, ToJson to_json);
 
-  // The following function belongs to the second pass.
+  // The following two functions belong to the second pass.
 
   // Selects or rejects an event as a single event of the page. Must be called for the events of the
   // first pass, in the same order. The caller may end the second pass before the last event.

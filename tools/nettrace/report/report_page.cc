@@ -486,11 +486,11 @@ std::string Page::Summary() const {
   number("Events that describe processes", facts_.process_events);
   number("Events of the recording's account", facts_.account_events);
   if (const auto& section = facts_.account.section()) {
-    text("Continues",
-         absl::StrCat("earlier sections with ", base::FormatGrouped(section->events_before),
-                      " events and ", base::FormatGrouped(section->lost_before),
-                      " lost; this file begins with section ", section->number,
-                      " (the first is 0)"));
+    text(
+        "Continues",
+        absl::StrCat("earlier sections with ", base::FormatGrouped(section->events_before),
+                     " events and ", base::FormatGrouped(section->lost_before),
+                     " lost; this file begins with section ", section->number, ", counted from 0"));
   }
   if (facts_.files.empty()) {
     text("Format",

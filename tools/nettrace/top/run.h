@@ -1,5 +1,5 @@
-// Runs `nettrace top` on files, a recording or a session: on a full screen, or once as a table or
-// JSON.
+// Runs `nettrace top`, which shows files, a new recording or a session of nettraced: on a full
+// screen, or once as a table or JSON.
 #ifndef TOOLS_NETTRACE_TOP_RUN_H_
 #define TOOLS_NETTRACE_TOP_RUN_H_
 
