@@ -253,7 +253,7 @@ TEST(Settings, ProvidersOfDotnetNeedNoSelectors) {
 
 TEST(Settings, WrongProvidersOfDotnet) {
   ExpectErrors({{"[session.x]\ndotnet = [\"A\", \"B:loud\"]", "2:16", "dotnet: "},
-                {"[session.x]\ndotnet = [\"A\", \"B:4:x\"]", "2:16", "not a number or *"},
+                {"[session.x]\ndotnet = [\"A\", \"B:4:x\"]", "2:16", "neither a number nor *"},
                 {"[session.x]\ndotnet = [\"\"]", "2:11", "not a provider; use e.g. dotnet = ["},
                 {"[session.x]\ndotnet = [1]", "2:11", "not a provider; use e.g. dotnet = ["},
                 {"[session.x]\ndotnet = [\"A\", \"a\"]", "2:10", "named twice"},
