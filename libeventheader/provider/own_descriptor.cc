@@ -22,8 +22,8 @@ namespace {
 // kHighestDescriptor. The kernel's descriptor table has a place for every number up to the highest
 // number in use, so a higher number would cost memory.
 constexpr rlim_t kHighestDescriptor = 65536;
-// If MoveAway() must stay below the limit, it searches upwards for a free number. The search starts
-// at this distance below the limit.
+// If MoveAway() must stay below the limit of open files, it searches upwards for a free descriptor
+// number. The search starts this many numbers below the limit.
 constexpr rlim_t kLowestDescriptor = 100;
 
 }  // namespace

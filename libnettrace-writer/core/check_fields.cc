@@ -57,7 +57,7 @@ class TypeChecker {
     if (traceevent::IsMisreadArrayOfArrays(type)) {
       return Refuse(
           name,
-          "TraceEvent misreads arrays of arrays (an array of text is none); put each inner "
+          "TraceEvent misreads arrays whose elements are arrays (text is no array); put each inner "
           "array into an object with one field");
     }
     if (traceevent::IsMisreadArrayOfObjects(type)) {

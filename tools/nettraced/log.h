@@ -18,9 +18,9 @@ struct LogField {
 
 // Writes each line of `message` to the log as a separate message with the same fields. If standard
 // error is the journal, sends the message and the fields to the journal. If it is not, or if
-// sending fails, writes the message without the fields to standard error. After a failure to send,
-// the message has the priority prefix of sd-daemon(3). `priority` is one of syslog(3), such as
-// LOG_WARNING. Thread-safe; may block on the journal.
+// sending fails, writes the message without the fields to standard error. If sending has failed,
+// standard error is the journal, so this message has the priority prefix of sd-daemon(3).
+// `priority` is one of syslog(3), such as LOG_WARNING. Thread-safe; may block on the journal.
 void Log(int priority, const std::string& message, std::initializer_list<LogField> fields = {});
 
 // Like Log without fields, but always writes to standard error. Must be used for the last messages

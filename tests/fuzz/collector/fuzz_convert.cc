@@ -1,7 +1,8 @@
-// Converts any event as a recorder does. The form of its metadata row depends on the values of one
-// event or of several events (ValueForms). In each form, the payload must fit its row, and nettrace
-// dump must show what libeventheader's JSON shows. The same must hold for the events that
-// SampleConverter makes, which chooses the form itself and keeps the schema for later events.
+// Converts any event as a recorder does. A metadata row has a form that suits the values of one
+// event, or those of several events (ValueForms); both are tested. In each form, the payload must
+// fit its row, and nettrace dump must show what libeventheader's JSON shows. The same must hold for
+// the events that SampleConverter makes, which chooses the form itself and keeps the schema for
+// later events.
 #include <rapidjson/document.h>
 
 #include <algorithm>

@@ -45,7 +45,7 @@ class FileInMemory {
     return reader.ok() ? *std::move(reader) : nullptr;
   }
 
-  // Returns the verifier's findings, errors and hazards; "" if there are none.
+  // Returns what the verifier finds, both errors and hazards; "" if it finds nothing.
   std::string Verify() const {
     const auto report = nettrace::Verify(std::make_unique<nettrace::MemorySource>(bytes_));
     EXPECT_TRUE(report.ok()) << report.status();

@@ -601,7 +601,8 @@ TEST_F(RingServerTest, AnInlineServiceThatConnectsAgainSendsNoEventTwice) {
   ASSERT_TRUE(first->Greet());
   first->SendEvent();
   Serve();
-  // The connection ends before the service learns that the server has its event.
+  // The server has read the event from the socket. The connection ends before the service receives
+  // a message about it.
   first.reset();
   Serve();
   ASSERT_EQ(gone_.size(), 1U);

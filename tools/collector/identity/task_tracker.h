@@ -72,7 +72,7 @@ class TaskTracker {
   bool is_behind() const { return lost_records_ || !unannounced_.empty(); }
 
   // Returns the slot of the identity that the thread had at `timestamp` in the cgroup with the id
-  // `cgroup`. With kNoCgroup, the row states no cgroup.
+  // `cgroup`. With kNoCgroup, the slot's thread row states no cgroup.
   Slot Find(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp,
             std::uint64_t cgroup = kNoCgroup) {
     const Recent& recent = RecentOf(tid);

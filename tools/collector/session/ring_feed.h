@@ -344,10 +344,10 @@ class RingFeed final : private RingServerUser {
   // states in the session's account that the service's losses are unknown.
   void PassMissing(Client* client, SessionPositions* of_session,
                    trace::RecordedRings::Ending ending);
-  // Applies the session's position of the part's writer, if there is one, so that nothing is
-  // recorded twice. Returns the number of losses of the part that the session must count. Adds the
-  // session to `*without` if its files already have the event. `gets_event` states whether the
-  // session selects the event.
+  // Leaves out what the session's files already have, so that nothing is recorded twice. This
+  // depends on the position that the session has stored for the writer of `part`. Returns how many
+  // of the losses in `part` the session must count. Adds the session to `*without` if its files
+  // already have the event. `gets_event` states whether the session selects the event.
   static std::uint64_t ApplyPosition(SessionPositions* of_session, const Part& part,
                                      bool gets_event, std::vector<SessionWriter*>* without);
   // Passes the losses of the part to the sessions, and adds to without_ the sessions whose files

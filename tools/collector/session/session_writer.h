@@ -194,8 +194,9 @@ class SessionWriter final : public Session {
     }
     trace_->SetRingNumber(cpu, number + 1);
   }
-  // Counts an event that arrives while the session is suspended as dropped, if its timestamp is
-  // within the session. If `is_kept` is set, an earlier timestamp also counts; see WriteOfRing.
+  // Must be called for an event that arrives while the session is suspended. Counts the event as
+  // dropped if its timestamp is within the session, or also if it is earlier and `is_kept` is set
+  // (see WriteOfRing).
   void Drop(std::size_t cpu, std::uint64_t timestamp, bool is_kept = false) {
     if (is_kept) timestamp = std::max(timestamp, first_);
     if (timestamp - first_ < length_) ++losses_[cpu].dropped;

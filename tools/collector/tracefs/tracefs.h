@@ -73,8 +73,8 @@ class Tracefs {
     std::string format;  // the text of its `format` file
   };
   // Reads the id and the format of a tracepoint. Fails with NotFound if it does not exist, with
-  // InvalidArgument if tracefs cannot show its name, and with another error if its files cannot be
-  // read.
+  // InvalidArgument if tracefs cannot have a folder of its name, and with another error if its
+  // files cannot be read.
   absl::StatusOr<Tracepoint> ReadTracepoint(const std::string& system,
                                             const std::string& event) const;
 

@@ -48,7 +48,7 @@ class InputFiles {
   // Returns text for messages and titles: the name of the input, or "3 files".
   std::string Name() const;
 
-  // A merge of the files on a thread.
+  // Merges the files, on a separate thread.
   class Merge;
   // A reader, and the merge whose result it reads. `merge` is null for a single file.
   struct Opened {

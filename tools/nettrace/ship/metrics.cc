@@ -31,7 +31,7 @@ std::string FormatMetrics(const ShipMetrics& metrics) {
   count("accepted_records", "", "Log records that the receiver accepted.", totals.accepted);
   count("rejected_records", "", "Log records that the receiver rejected in a partial success.",
         totals.rejected);
-  count("refused_records", "", "Log records of requests that the receiver refused.",
+  count("refused_records", "", "Log records in requests that the receiver refused.",
         totals.refused);
   count("accepted_spans", "", "Spans that the receiver accepted.", totals.spans);
   count("refused_spans", "", "Spans that the receiver rejected or refused.", totals.refused_spans);

@@ -1214,7 +1214,7 @@ TEST_F(RingProcessTest, AnInlineServiceReadsTheLastMessagesOfACollectorThatHasEn
       eh::PollTransport();
       usleep(1000);
     }
-    // The collector does not read this event before it closes its socket.
+    // The collector closes its socket without reading this event.
     if (WriteOne(s.set, "Last") != eh::WriteResult::kWritten) return kWrong;
     eh::PollTransport();
     shared_[1] = 1;
