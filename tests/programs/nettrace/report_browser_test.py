@@ -51,7 +51,7 @@ STORIES = {
                ("Rates", r"^\w+ \(Shop.\w+\) was frequent from 08:03:[12]\d\.\d+ to 08:03:[45]\d\.\d+ ")],
     # The commands of a script are not reported as services that began again.
     "script": [("Processes", r"^Process 500 /usr/bin/sh ended at 08:00:59\.900\.$"),
-               ("Processes", r"^50 short-lived processes ended, each after less than 6\.\d+ s, a tenth of the recording's time: /usr/bin/rm\.$")],
+               ("Processes", r"^50 short-lived processes ended, each after less than 6\.\d+ s, a tenth of the recording: /usr/bin/rm\.$")],
     "calm": [],
 }
 

@@ -678,10 +678,10 @@ TEST_F(FindingsTest, ShortLivesAreOneSentence) {
     AddProcess(1000 + i, "ProcessExit", at + kSecond);
   }
   const std::vector<Finding> findings = Find();
-  EXPECT_EQ(TextsOf(findings),
-            "50 short-lived processes ended, each after less than 60.0 s, a tenth of the "
-            "recording's time: "
-            "30 of them rm.\n");
+  EXPECT_EQ(
+      TextsOf(findings),
+      "50 short-lived processes ended, each after less than 60.0 s, a tenth of the recording: "
+      "30 of them rm.\n");
   EXPECT_EQ(findings[0].from, 10'000'000'000u);
   EXPECT_EQ(findings[0].until, 501'000'000'000u);
 }

@@ -829,7 +829,7 @@ void Finder::AddShortLives(const std::vector<const ProcessLife*>& lives) {
         absl::StrCat(base::FormatGrouped(lives.size()),
                      lives.size() == 1 ? " short-lived process" : " short-lived processes",
                      " ended, ", lives.size() == 1 ? "" : "each ", "after less than ",
-                     SpanText(LongLife()), ", a tenth of the recording's time");
+                     SpanText(LongLife()), ", a tenth of the recording");
     if (!most->first.empty() && 2 * most->second >= lives.size()) {
       absl::StrAppend(
           &finding.text, ": ",

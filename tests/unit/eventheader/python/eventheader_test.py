@@ -82,7 +82,7 @@ class AnywhereTest(unittest.TestCase):
 
     def test_status_is_that_of_the_events(self):
         self.assertEqual(self.provider.status, errno.ENOTCONN)
-        self.assertIn("not registered yet", self.provider.status_text)
+        self.assertIn("not registered: create", self.provider.status_text)
         event = self.provider.event("E")
         self.assertEqual((self.provider.status, self.provider.retry()), (0, 0))
         self.assertFalse(event.enabled)
