@@ -103,7 +103,7 @@ int Fail(const std::string& command, const absl::Status& status) {
 
 absl::Status WrongReply() {
   return absl::InternalError(
-      "nettraced: its reply is malformed; if nettrace was upgraded, restart nettraced");
+      "nettraced: its reply is malformed; restart nettraced after an upgrade");
 }
 
 absl::StatusOr<std::string> TextOf(const rapidjson::Document& reply, const char* name) {
