@@ -513,7 +513,7 @@ TEST(TracepointFormat, GarbageIsAnError) {
   EXPECT_TRUE(refused("\tfield:int a;\toffset:8;\tsize:0;\tsigned:1;\n"));
   EXPECT_TRUE(
       refused("\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n"
-              "\tfield:int b;\toffset:x;\tsize:4;\tsigned:1;\n"));
+              "\tfield int b;\toffset:12;\tsize:4;\tsigned:1;\n"));
   EXPECT_TRUE(refused("\tfield:int a;\toffset:4294967288;\tsize:4;\tsigned:1;\n"));
   EXPECT_TRUE(refused("\tfield:char a[70000];\toffset:8;\tsize:70000;\tsigned:0;\n"));
   EXPECT_TRUE(refused("\tfield:__data_loc char[] a;\toffset:8;\tsize:2;\tsigned:0;\n"));
