@@ -90,8 +90,8 @@ int WriteTrace(const ImportArguments& arguments, const std::vector<struct stat>&
   }
   if (trace->lost_beyond() > 0) {
     PrintRemark(arguments, absl::StrCat(base::Counted(trace->lost_beyond(), "further lost event"),
-                                        " cannot be counted in the file, because they are too "
-                                        "many between two events"));
+                                        " cannot be counted: the file has no room for so large "
+                                        "a count between two events"));
   }
   absl::FPrintF(stderr, "nettrace import: %s: %s, %d lost, %s\n", InputName(arguments.output),
                 base::Counted(trace->events(), "event"), trace->lost(),
