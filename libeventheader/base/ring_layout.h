@@ -272,7 +272,7 @@ enum class RefuseReason : std::uint64_t {
   // A limit of the number or the memory of services is reached, or the collector lacks memory.
   kTooManyClients = 2,
   kTooLarge = 3,   // the region is larger than the collector allows
-  kBadRegion = 4,  // the region is not valid, not sealed, or cannot be mapped
+  kBadRegion = 4,  // the region is not valid, or not sealed
   // The message Hello arrived without a descriptor. The connection stays open, and the service
   // sends an inline Hello.
   kNoDescriptor = 5,

@@ -1163,12 +1163,12 @@ TEST_F(RingServerTest, RefusesConnectionsWhenThereAreNoDescriptors) {
   EXPECT_FALSE(neighbor->HasEnded());
 }
 
-// Makes all further calls of epoll_ctl in this process fail with ENOSPC. Returns false if this is
-// not possible.
-bool DenyEpollCtl() {
+// Makes all further calls of the system call `number` in this process fail with ENOSPC. Returns
+// false if this is not possible.
+bool DenyCall(int number) {
   const sock_filter filter[] = {
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
-      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, static_cast<std::uint32_t>(SYS_epoll_ctl)},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, static_cast<std::uint32_t>(number)},
       {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSPC},
       {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
   };
@@ -1183,7 +1183,7 @@ TEST_F(RingServerTest, RefusesAConnectionThatItCannotWaitFor) {
   const pid_t child = fork();
   if (child == 0) {
     const Connection service(options_.path);
-    if (!DenyEpollCtl()) _exit(2);
+    if (!DenyCall(SYS_epoll_ctl)) _exit(2);
     server_->Serve(this);
     const std::vector<RingRefusalEntry> refusals = server_->refusals().Latest();
     const bool is_right =
@@ -1191,6 +1191,31 @@ TEST_F(RingServerTest, RefusesAConnectionThatItCannotWaitFor) {
         refusals.size() == 1 && refusals[0].reason == RingRefusal::kSystemError &&
         refusals[0].detail ==
             "waiting for messages of the service: epoll_ctl: No space left on device";
+    _exit(is_right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// A region for which the collector has no memory is not called too large or invalid.
+TEST_F(RingServerTest, RefusesARegionForWhichItHasNoMemory) {
+  Listen();
+  const pid_t child = fork();
+  if (child == 0) {
+    const Connection service(options_.path);
+    const UniqueFd region = tests::MakeRegion(tests::CorrectHeader());
+    if (!DenyCall(SYS_fallocate)) _exit(2);
+    if (!service.Send(MakeMessage(MessageType::kHello), {region.get()})) _exit(3);
+    Serve();
+    const std::optional<Message> answer = service.Take();
+    const std::vector<RingRefusalEntry> refusals = server_->refusals().Latest();
+    const bool is_right =
+        answer && answer->type == MessageType::kRefuse &&
+        answer->value == static_cast<std::uint64_t>(ring::RefuseReason::kTooManyClients) &&
+        refusals.size() == 1 && refusals[0].reason == RingRefusal::kSystemError &&
+        refusals[0].detail ==
+            "cannot allocate the memory of the service's region: No space left on device";
     _exit(is_right ? 0 : 1);
   }
   int status = 0;

@@ -22,8 +22,7 @@ constexpr std::array kTexts = {
                     "end services, or raise bytes_of_user or lower bytes_of_service in "
                     "[daemon.rings] of the settings of nettraced"},
     RingRefusalText{"regionTooLarge", "the service's region is too large",
-                    "set a smaller EVENTHEADER_RING_SIZE for the service, or raise the memory "
-                    "limit of the collector"},
+                    "set a smaller EVENTHEADER_RING_SIZE for the service"},
     RingRefusalText{"badRegion", "the service sent no valid region",
                     "use a libeventheader of the version of the collector"},
     RingRefusalText{"oldVersion", "the service and the collector have no common version",

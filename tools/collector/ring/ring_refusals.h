@@ -22,8 +22,8 @@ enum class RingRefusal : std::uint8_t {
   kTooManyServices,  // the limit of all connections
   kTooManyOfUser,    // the limit of the user's connections
   kTooManyBytes,     // the limit of the memory of the user's services, or of all copies of regions
-  kRegionTooLarge,   // the region is larger than the collector accepts, or than free memory
-  kBadRegion,        // not a valid, sealed region, or it cannot be opened for another reason
+  kRegionTooLarge,   // the region is larger than the collector accepts
+  kBadRegion,        // not a valid, sealed region
   kOldVersion,       // no common version of the protocol
   kNoHello,          // no Hello within the time for it
   kBadMessage,       // a malformed message, or one that is wrong at this point

@@ -106,9 +106,9 @@ absl::StatusOr<std::unique_ptr<RingRegion>> RingRegion::Open(base::UniqueFd fd,
   if (!S_ISREG(status.st_mode) || bytes < ring::RegionBytes(1))
     return NotARegion("it is too small");
   if (bytes > limits.region_bytes) {
-    return absl::ResourceExhaustedError("the service's region of " + std::to_string(bytes) +
-                                        " bytes is larger than the limit of " +
-                                        std::to_string(limits.region_bytes) + " bytes");
+    return absl::OutOfRangeError("the service's region of " + std::to_string(bytes) +
+                                 " bytes is larger than the limit of " +
+                                 std::to_string(limits.region_bytes) + " bytes");
   }
   ring::Header header;
   if (!ReadAt(fd.get(), 0, std::as_writable_bytes(std::span(&header, 1)))) {

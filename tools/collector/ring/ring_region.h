@@ -62,10 +62,10 @@ class RingRegion {
   using Lose = absl::FunctionRef<void(const RingWriter&, std::uint64_t lost, std::uint64_t next)>;
   using Name = absl::FunctionRef<void(std::uint32_t set, std::string_view name)>;
 
-  // Opens the region whose descriptor a service has sent. Fails with ResourceExhausted if the file
-  // is larger than the limit, or if there is too little memory for it. Fails with InvalidArgument
-  // if the file is not a writable memfd of normal pages, is not sealed against changes of its size,
-  // or does not begin with the header of a region. Fails with another error if a system call fails.
+  // Opens the region whose descriptor a service has sent. Fails with OutOfRange if the file is
+  // larger than the limit. Fails with InvalidArgument if the file is not a writable memfd of normal
+  // pages, is not sealed against changes of its size, or does not begin with the header of a
+  // region. Fails with another error if a system call fails, for example for lack of memory.
   static absl::StatusOr<std::unique_ptr<RingRegion>> Open(base::UniqueFd fd, const Limits& limits);
   RingRegion(const RingRegion&) = delete;
   RingRegion& operator=(const RingRegion&) = delete;

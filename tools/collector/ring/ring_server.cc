@@ -558,6 +558,18 @@ bool RingServer::Greet(RingClient* client, Received received, RingServerUser* us
     client->Send(MessageType::kRefuse, static_cast<std::uint64_t>(answer));
     return Refuse(*client, reason, std::move(detail));
   };
+  // Refuses the service for the error of its region or of the copy of the region.
+  const auto refuse_for = [&](const absl::Status& status) {
+    std::string detail(status.message());
+    if (absl::IsOutOfRange(status)) {
+      return refuse(ring::RefuseReason::kTooLarge, RingRefusal::kRegionTooLarge, std::move(detail));
+    }
+    if (absl::IsInvalidArgument(status)) {
+      return refuse(ring::RefuseReason::kBadRegion, RingRefusal::kBadRegion, std::move(detail));
+    }
+    return refuse(ring::RefuseReason::kTooManyClients, RingRefusal::kSystemError,
+                  std::move(detail));
+  };
   if (hello.version < ring::kVersion) {
     return refuse(ring::RefuseReason::kNoCommonVersion, RingRefusal::kOldVersion,
                   absl::StrCat("the service has version ", hello.version,
@@ -575,26 +587,14 @@ bool RingServer::Greet(RingClient* client, Received received, RingServerUser* us
     const std::uint64_t chunks =
         std::min<std::uint64_t>(options_.bytes_of_client / ring::kChunkBytes, ring::kMaxChunks);
     auto mirror = RingMirror::Create(received.payload, static_cast<std::uint32_t>(chunks));
-    if (!mirror.ok() && !absl::IsInvalidArgument(mirror.status())) {
-      return refuse(ring::RefuseReason::kTooManyClients, RingRefusal::kSystemError,
-                    std::string(mirror.status().message()));
-    }
-    if (!mirror.ok()) {
-      return refuse(ring::RefuseReason::kBadRegion, RingRefusal::kBadRegion,
-                    std::string(mirror.status().message()));
-    }
+    if (!mirror.ok()) return refuse_for(mirror.status());
     client->mirror_ = *std::move(mirror);
     client->inline_reason_ = RingMirror::ReasonOf(hello.value);
     client->sent_until_ = std::min(client->mirror_->created(), Now());
     received.fd = client->mirror_->Duplicate();
   }
   auto region = RingRegion::Open(std::move(received.fd), {options_.region_bytes});
-  if (!region.ok()) {
-    const bool is_large = absl::IsResourceExhausted(region.status());
-    return refuse(is_large ? ring::RefuseReason::kTooLarge : ring::RefuseReason::kBadRegion,
-                  is_large ? RingRefusal::kRegionTooLarge : RingRefusal::kBadRegion,
-                  std::string(region.status().message()));
-  }
+  if (!region.ok()) return refuse_for(region.status());
   User& owner = users_[client->uid_];
   const std::uint64_t chunk_bytes = std::min(
       options_.bytes_of_client, std::uint64_t{(*region)->chunk_count()} * ring::kChunkBytes);
