@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -240,9 +239,8 @@ std::optional<ProcessFacts> LookAtUser(const std::string& root, const std::strin
 // /run.
 RingSocketFacts LookAtRingSocket() {
   RingSocketFacts facts;
-  const char* const chosen = std::getenv("EVENTHEADER_SOCKET");
-  const bool has_choice = chosen != nullptr && *chosen != '\0';
-  facts.path = has_choice ? chosen : eh::internal::ring::kSystemSocket;
+  const std::string chosen = collector::ChosenRingSocket();
+  facts.path = chosen.empty() ? eh::internal::ring::kSystemSocket : chosen;
   struct stat status;
   facts.exists = stat(facts.path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
   // The path may be a link, but the kernel lists the path to which systemd has bound the socket.

@@ -695,8 +695,7 @@ absl::Status AddRings(const RecordArguments& arguments,
   if (why->empty()) return absl::OkStatus();
   capture->rings.emplace();
   const absl::StatusOr<std::string> path = collector::RingSocketPath();
-  const char* const chosen = secure_getenv("EVENTHEADER_SOCKET");
-  if (chosen != nullptr && *chosen != '\0') {
+  if (!collector::ChosenRingSocket().empty()) {
     ASSIGN_OR_RETURN(capture->rings->path, path);
   } else if (const std::string other = collector::FindCollector();
              !arguments.command.empty() && (!other.empty() || !path.ok())) {

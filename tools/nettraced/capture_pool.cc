@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "tools/base/monotonic_clock.h"
@@ -167,11 +166,11 @@ std::string CapturePool::WhyNoRings() const {
 
 collector::RingServerOptions CapturePool::MakeRingOptions(std::size_t ring_size) const {
   collector::RingServerOptions options;
-  const char* const chosen = std::getenv("EVENTHEADER_SOCKET");
+  const std::string chosen = collector::ChosenRingSocket();
   if (ring_socket_.fd.valid()) {
     options.path = ring_socket_.path;
     options.listening = ring_socket_.fd.get();
-  } else if (chosen != nullptr && *chosen != '\0') {
+  } else if (!chosen.empty()) {
     options.path = chosen;
   } else {
     options.path = rings_.socket;

@@ -108,9 +108,13 @@ void PlaceInSubfolder(const std::string& path, RingServerOptions* options) {
   options->path = link.parent_path() / "services" / link.filename();
 }
 
-absl::StatusOr<std::string> RingSocketPath() {
+std::string ChosenRingSocket() {
   const char* const chosen = secure_getenv("EVENTHEADER_SOCKET");
-  if (chosen != nullptr && *chosen != '\0') return std::string(chosen);
+  return chosen == nullptr ? "" : chosen;
+}
+
+absl::StatusOr<std::string> RingSocketPath() {
+  if (std::string chosen = ChosenRingSocket(); !chosen.empty()) return chosen;
   if (geteuid() == 0) return std::string(ring::kSystemSocket);
   if (std::string path = UserSocketPath(); !path.empty()) return path;
   return absl::FailedPreconditionError(

@@ -27,7 +27,9 @@
 
 namespace collector {
 
-// Returns the path to which services connect: $EVENTHEADER_SOCKET, else /run/nettraced/events for
+// Returns the value of the environment variable EVENTHEADER_SOCKET; "" if it is not set.
+std::string ChosenRingSocket();
+// Returns the path to which services connect: ChosenRingSocket(), else /run/nettraced/events for
 // root, else $XDG_RUNTIME_DIR/nettraced/events. Fails with FailedPrecondition if none of them
 // applies.
 absl::StatusOr<std::string> RingSocketPath();
