@@ -626,7 +626,8 @@ TEST_F(DotnetSessionsTest, RefusesASocketOfAnotherProcess) {
   Start();
   const DotnetProcess process = Await(State::kRefused);
   EXPECT_EQ(process.pid, sleeper.pid());
-  EXPECT_NE(process.reason.find("the listener of the diagnostics socket does not belong"),
+  EXPECT_NE(process.reason.find(absl::StrCat("the process that listens at ", runtime.path(),
+                                             " does not belong to process ", sleeper.pid())),
             std::string::npos)
       << process.reason;
 }
@@ -671,8 +672,8 @@ TEST_F(DotnetSessionsTest, SurveyFindsVersionsAndProblems) {
   const FakeRuntime runtime(folder_, sleeper.pid(), WaitForEnd);
   ASSERT_EQ(survey().runtimes.size(), 1u);
   EXPECT_EQ(survey().runtimes[0].problem,
-            absl::StrCat("the listener of the diagnostics socket does not belong to process ",
-                         sleeper.pid()));
+            absl::StrCat("the process that listens at ", runtime.path(),
+                         " does not belong to process ", sleeper.pid()));
   EXPECT_FALSE(SurveyDotnet(folder_, 0, absl::Seconds(5)).is_complete);
 }
 

@@ -73,16 +73,15 @@ absl::Status NotOfProcess(const ProcessFacts& process, absl::string_view what) {
       "; remove the file of the socket, and restart the process if it has no other socket"));
 }
 
+// Opens the file of the socket, whose path is `path` below the root directory of the process.
 absl::StatusOr<base::UniqueFd> OpenSocketFile(const ProcessFacts& process,
-                                              const std::string& folder) {
+                                              const std::string& path) {
   const base::UniqueFd root(
       open(absl::StrCat("/proc/", process.pid, "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) {
     return base::ErrnoStatus(errno, absl::StrCat("root directory of process ", process.pid),
                              "run as root, or as the user of the process");
   }
-  const std::string path =
-      absl::StrCat(folder, "/", kNameStart, process.own_pid, "-", process.start, kNameEnd);
   base::UniqueFd file = OpenBelow(root.get(), path);
   if (!file.valid()) return base::ErrnoStatus(errno, path);
   struct stat facts = {};
@@ -182,14 +181,15 @@ std::string ReadTemporaryFolder(pid_t pid) {
 
 absl::StatusOr<base::UniqueFd> ConnectDiagnostics(const ProcessFacts& process,
                                                   const std::string& folder) {
-  ASSIGN_OR_RETURN(const base::UniqueFd file, OpenSocketFile(process, folder));
+  const std::string path =
+      absl::StrCat(folder, "/", kNameStart, process.own_pid, "-", process.start, kNameEnd);
+  ASSIGN_OR_RETURN(const base::UniqueFd file, OpenSocketFile(process, path));
   base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.valid()) return base::ErrnoStatus(errno, "a socket cannot be created");
   // Connects to the file that was checked, even if its path now names another file.
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
-  const std::string path = absl::StrCat("/proc/self/fd/", file.get());
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  absl::StrCat("/proc/self/fd/", file.get()).copy(address.sun_path, sizeof address.sun_path - 1);
   if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (errno == ECONNREFUSED) return absl::NotFoundError("its diagnostics socket is not in use");
     if (errno == EAGAIN) return absl::UnavailableError("too many connections wait at its socket");
@@ -204,7 +204,7 @@ absl::StatusOr<base::UniqueFd> ConnectDiagnostics(const ProcessFacts& process,
   // The process may have ended, and another process may have its pid.
   const std::optional<ProcessFacts> now = ReadProcessFacts(process.pid);
   if (peer.pid != process.pid || peer.uid != process.user || !now || now->start != process.start) {
-    return NotOfProcess(process, "the listener of the diagnostics socket");
+    return NotOfProcess(process, absl::StrCat("the process that listens at ", path));
   }
   return socket;
 }
