@@ -6,10 +6,10 @@
 // trace and debug become verbose events, info information, warning warning, error error, and fatal
 // critical error. BoostLogOptions::level converts other types. log_sets.h describes the events. The
 // attributes Message and Channel become the fields `message` and `logger`. File and Function become
-// `file` and `function` if they are text, and Line becomes `line` if it is an integer. Other
-// attributes become fields with the name of the attribute, if their type is one of these: bool, a
-// character, an integer, float, double, std::string, std::wstring, or boost::log::string_literal.
-// BoostLogOptions::add_attribute adds attributes of other types.
+// `file` and `function` if they are text, and Line becomes `line` if it is an integer from 0 to
+// 2^32 - 1. Other attributes become fields with the name of the attribute, if their type is one of
+// these: bool, a character, an integer, float, double, std::string, std::wstring, or
+// boost::log::string_literal. BoostLogOptions::add_attribute adds attributes of other types.
 //
 // The sink has a filter that accepts only records of levels that a collector records. Boost.Log
 // does not format a record that no sink accepts.
@@ -169,12 +169,16 @@ class BoostLogBackend
       *text = std::string_view(known.data() != nullptr ? known.data() : "", known.size());
     })};
   }
+  // If the attribute is an integer that fits, stores it and returns true.
   bool GetLine(const Values& values, std::uint32_t* line) const {
     const auto found = values.find(line_);
     if (found == values.end()) return false;
-    return bool{found->second.visit<Integers>([line](auto known) {
-      if (std::in_range<std::uint32_t>(known)) *line = static_cast<std::uint32_t>(known);
-    })};
+    bool fits = false;
+    found->second.visit<Integers>([line, &fits](auto known) {
+      fits = std::in_range<std::uint32_t>(known);
+      if (fits) *line = static_cast<std::uint32_t>(known);
+    });
+    return fits;
   }
 
   void Add(const std::string& attribute, const Value& value, DynamicEvent& event) const {

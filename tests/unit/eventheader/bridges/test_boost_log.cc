@@ -110,6 +110,15 @@ TEST_F(BoostLogSinkTest, AttributesOfASourceAreFields) {
   EXPECT_NE(line.find(R"("Port":80)"), std::string::npos) << line;
 }
 
+TEST_F(BoostLogSinkTest, ALineBeyond32BitsIsAField) {
+  BOOST_LOG_SEV(logger_, logging::trivial::info) << logging::add_value("Line", -1) << "m";
+  BOOST_LOG_SEV(logger_, logging::trivial::info) << logging::add_value("Line", 1LL << 32) << "m";
+  const Lines lines = written_.Take();
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_NE(lines[0].find(R"("Line":-1)"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[1].find(R"("Line":4294967296)"), std::string::npos) << lines[1];
+}
+
 TEST_F(BoostLogSinkTest, RefusesAnEventThatIsTooBig) {
   EXPECT_EQ(Attribute(std::wstring(5000, L'x')), "another event");
   EXPECT_EQ(sink_->locked_backend()->sets().provider().counters().too_big, 1u);
