@@ -341,6 +341,16 @@ TEST(Settings, WrongValuesOfASession) {
       true);
 }
 
+// A flight recorder keeps at least 1 MiB in memory, so only the limit of the files can change.
+TEST(Settings, AdvisesNoSizeBelowItsMinimum) {
+  const std::vector<std::string> errors =
+      ErrorsOf(WithSession("flight = {}\nfiles = { keep_bytes = \"512K\" }"));
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_EQ(errors[0],
+            "x.toml:4:24: [session.x.files] keep_bytes: 512K is less than flight.keep_bytes (1M), "
+            "the size of one file; raise keep_bytes");
+}
+
 TEST(Settings, WrongSelectors) {
   ExpectErrors(
       {{"[session.x]", "1:1", "select = ["},

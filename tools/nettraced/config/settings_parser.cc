@@ -352,12 +352,14 @@ void ReadSync(TableReader* reader, output::SyncPolicy* sync) {
   }
 }
 
+// Minimum of flight.keep_bytes.
+constexpr std::uint64_t kLeastFlight = std::uint64_t{1} << 20;
+
 // Fits files.keep_bytes and the size of one file (rotate_bytes or flight.keep_bytes) to each other,
 // because files.keep_bytes must have room for one file. If the settings contain only one of the
 // two, adjusts the default of the other.
 void FitDefaults(TableReader* session_reader, TableReader* files_reader, SessionSettings* session) {
   constexpr std::uint64_t kFilesInBound = 4;
-  constexpr std::uint64_t kLeastFlight = std::uint64_t{1} << 20;
   const bool is_flight = session->kind == SessionSettings::Kind::kFlight;
   const toml::table* flight = session_reader->table()["flight"].as_table();
   const bool is_size_written = is_flight
@@ -382,10 +384,11 @@ void CheckRetention(TableReader* reader, const SessionSettings& session) {
   const std::uint64_t each = is_flight ? session.flight.keep_bytes : files.rotate_bytes;
   const char* const size_key = is_flight ? "flight.keep_bytes" : "rotate_bytes";
   if (files.keep_bytes != 0 && files.keep_bytes < each) {
+    const bool is_least = is_flight && each <= kLeastFlight;
     reader->AddAt("keep_bytes",
                   absl::StrCat(base::FormatSize(files.keep_bytes), " is less than ", size_key, " (",
-                               base::FormatSize(each),
-                               "), the size of one file; raise keep_bytes, or lower ", size_key));
+                               base::FormatSize(each), "), the size of one file; raise keep_bytes",
+                               is_least ? "" : absl::StrCat(", or lower ", size_key)));
   }
   // keep_free_bytes counts as a limit only if the settings contain it: the files may then fill the
   // file system except for these bytes. If its default counted, every session would have a limit,
@@ -462,8 +465,7 @@ void ReadTriggers(const SettingsFile& file, TableReader* reader,
 void ReadFlight(const SettingsFile& file, TableReader* session, FlightSettings* flight) {
   std::optional<TableReader> reader = session->Table("flight");
   if (!reader) return;
-  reader->Bytes("keep_bytes", std::uint64_t{1} << 20, std::uint64_t{1} << 40, false,
-                &flight->keep_bytes);
+  reader->Bytes("keep_bytes", kLeastFlight, std::uint64_t{1} << 40, false, &flight->keep_bytes);
   reader->Duration("keep_time", absl::Seconds(1), absl::Hours(24 * 366), true, &flight->keep_time);
   ReadTriggers(file, &*reader, &flight->triggers);
   reader->Duration("after", absl::ZeroDuration(), absl::Minutes(10), false, &flight->after);
