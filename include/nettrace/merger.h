@@ -68,7 +68,8 @@ struct MergerOptions {
   // Run() calls this function once for each input, when the input's status() is final. This is
   // after Run() has read all inputs, or, for an input that Run() opens itself, when it has read
   // that input. Run() writes the returned events at the end of the output, on capture threads that
-  // have no other events.
+  // have no other events. Run() does not write these events, and does not fail, if a sequence
+  // point of an input is so late (less than 10 below 2^63 - 1) that no event can be after it.
   std::function<std::vector<AddedEvent>(const Reader& input)> add_at_end = {};
   // Run() calls this function for each event of `input` that it has written. It writes the returned
   // events directly after this event, with the same time, thread and capture thread.
