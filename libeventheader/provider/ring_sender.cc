@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "libeventheader/base/ring_queue.h"
+
 namespace eh::internal {
 
 struct RingSender::PageCopy {
@@ -52,9 +54,6 @@ constexpr auto kAcquire = std::memory_order_acquire;
 constexpr auto kRelease = std::memory_order_release;
 // Maximum number of bytes of a chunk in one Patch.
 constexpr std::uint32_t kPieceBytes = 8 * 1024;
-// Maximum number of bytes of Patches in a message if the queue of the socket is as small as the
-// kernel permits. Each Patch except those of chunks is smaller.
-constexpr std::uint32_t kLeastPayload = 4 * 1024;
 // Number of sets whose numbers of registrations are sent in one Patch.
 constexpr std::uint32_t kUsersBlock = 16;
 // Bytes of a Writer before `accounted`. The service changes the bytes after them only when it
@@ -66,17 +65,6 @@ std::uint64_t NowNs() noexcept {
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-// Returns the maximum number of bytes of Patches in a message to this socket. The kernel rejects a
-// message that is longer than the queue less 32 bytes (EMSGSIZE), even if the queue is empty.
-std::uint32_t MaxPayload(int socket) noexcept {
-  int queue = 0;
-  socklen_t size = sizeof(queue);
-  if (getsockopt(socket, SOL_SOCKET, SO_SNDBUF, &queue, &size) != 0) return ring::kMaxPayload;
-  const int room = queue - 32 - static_cast<int>(sizeof(ring::Message));
-  return std::clamp(static_cast<std::uint32_t>(std::max(room, 0)) & ~7U, kLeastPayload,
-                    ring::kMaxPayload);
 }
 
 ring::ServicePage* PageAt(std::byte* base) noexcept {
@@ -120,7 +108,7 @@ RingSender::Changed* RingSender::changed() const noexcept {
 std::byte* RingSender::input() const noexcept { return scratch_->in; }
 
 bool RingSender::Start(std::byte* base, std::uint32_t chunk_count, int socket) noexcept {
-  static_assert(ring::PatchBytes(ring::kNameBytes) <= kLeastPayload);
+  static_assert(ring::PatchBytes(ring::kNameBytes) <= ring::kLeastPayload);
   static_assert(sizeof(WriterCopy) == sizeof(ring::Writer));
   static_assert(sizeof(ControlCopy) == sizeof(ring::ChunkControl));
   static_assert(sizeof(PageCopy) == sizeof(ring::ServicePage));
@@ -137,7 +125,7 @@ bool RingSender::Start(std::byte* base, std::uint32_t chunk_count, int socket) n
   phase_ = Phase::kIdle;
   names_sent_ = 0;
   out_size_ = 0;
-  max_payload_ = MaxPayload(socket);
+  max_payload_ = ring::MaxPayload(socket);
   round_began_ = 0;
   sent_until_ = 0;
   return true;

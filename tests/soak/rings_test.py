@@ -25,6 +25,8 @@ from support import script
 ARGS = script.options(__doc__, "nettrace", "writer", "checker", events=50_000, kills=60)
 # "ring", or "ring-inline": the services send their events over the socket.
 TRANSPORT = os.environ.get("EVENTHEADER_TRANSPORT", "ring")
+# A library that the recorder and the services load before all others; "": none.
+PRELOADED = os.environ.get("RINGS_PRELOADED", "")
 DEADLINE = 60
 SERVICES = 4
 THREADS = 4
@@ -60,7 +62,8 @@ class RingsTest(unittest.TestCase):
         self.addCleanup(holder.cleanup)
         self.folder = pathlib.Path(holder.name)
         self.file = self.folder / "trace.nettrace"
-        self.env = dict(os.environ, EVENTHEADER_TRANSPORT=TRANSPORT, EVENTHEADER_SOCKET=str(self.folder / "events"))
+        self.env = dict(os.environ, EVENTHEADER_TRANSPORT=TRANSPORT, EVENTHEADER_SOCKET=str(self.folder / "events"),
+                        LD_PRELOAD=PRELOADED)
 
     @contextlib.contextmanager
     def record(self, ring):
@@ -75,6 +78,7 @@ class RingsTest(unittest.TestCase):
                     self.assertIsNone(recorder.poll())
                     self.assertLess(time.monotonic(), end)
                     time.sleep(0.01)
+                self.assertIn(PRELOADED, pathlib.Path(f"/proc/{recorder.pid}/maps").read_text())
                 yield summary
                 recorder.send_signal(signal.SIGINT)
                 summary |= json.loads(recorder.communicate(timeout=DEADLINE)[0])

@@ -197,7 +197,7 @@ class RingClient {
   // region.
   void SendChanges() {
     if (mirror_ == nullptr) return;
-    mirror_->TakeChanges([this](std::span<const std::byte> patches) {
+    mirror_->TakeChanges(ring::kMaxPayload, [this](std::span<const std::byte> patches) {
       const ring::Message message{ring::kMessageMagic, ring::MessageType::kPatch, 0, ring::kVersion,
                                   0};
       std::vector<std::byte> bytes(sizeof(message) + patches.size());

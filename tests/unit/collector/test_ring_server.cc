@@ -38,6 +38,22 @@
 #include "tools/collector/ring/ring_refusals.h"
 #include "tools/collector/ring/ring_server.h"
 
+namespace {
+
+// Whether the kernel makes the queues of sockets as small as it can, as it does if the sysctl
+// net.core.wmem_max is low: a queue has 4608 bytes.
+bool has_small_queues = false;
+
+}  // namespace
+
+// Replaces the function of the C library, for has_small_queues.
+extern "C" int setsockopt(int fd, int level, int name, const void* value, socklen_t size) noexcept {
+  constexpr int kLeast = 1;
+  const bool is_queue = level == SOL_SOCKET && name == SO_SNDBUF;
+  const void* const used = has_small_queues && is_queue ? &kLeast : value;
+  return static_cast<int>(syscall(SYS_setsockopt, fd, level, name, used, size));
+}
+
 namespace collector {
 namespace {
 
@@ -137,6 +153,7 @@ class RingServerTest : public ::testing::Test, public RingServerUser {
   RingServerTest() { options_.path = folder_.path() + "/events"; }
   // No test leaves a descriptor behind.
   void TearDown() override {
+    has_small_queues = false;
     server_.reset();
     ExpectDescriptors(descriptors_);
   }
@@ -1077,6 +1094,44 @@ TEST_F(RingServerTest, EndsTheConnectionOfAClientThatFloods) {
   EXPECT_TRUE(neighbor->Send(MakeMessage(MessageType::kSets)));
   Serve();
   EXPECT_EQ(sets_changed_, 1);
+}
+
+TEST_F(RingServerTest, KeepsMessagesForWhichTheKernelHasNoQueue) {
+  has_small_queues = true;
+  Listen();
+  const auto service = Join();
+  ASSERT_EQ(service->Take()->type, MessageType::kWelcome);
+  RingClient* const client = connected_.at(0);
+  constexpr std::uint64_t kMessages = 500;
+  for (std::uint64_t i = 0; i < kMessages; ++i) client->Send(MessageType::kFlush, i);
+  Serve();
+  // The service reads what the queue holds, then the server sends more.
+  std::uint64_t next = 0;
+  int rounds = 0;
+  for (; next < kMessages && rounds < 500; ++rounds) {
+    while (const std::optional<Message> message = service->Take()) {
+      ASSERT_EQ(message->value, next);
+      ++next;
+    }
+    Serve();
+  }
+  EXPECT_EQ(next, kMessages);
+  EXPECT_GT(rounds, 2);  // the queue was really small
+  EXPECT_EQ(server_->refused(), 0U);
+  // The server no longer waits for room in the queue, so a caller that polls it does not loop.
+  pollfd ready{server_->fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&ready, 1, 0), 0);
+
+  // The messages of a service that reads none take a limited amount of memory.
+  std::uint64_t sent = 0;
+  for (; sent < 10'000 && connected_.size() == 1; ++sent) {
+    client->Send(MessageType::kFlush, 0);
+    Serve();
+  }
+  EXPECT_TRUE(connected_.empty());
+  EXPECT_LE(sent, 2 * ring::kQueueBytes / sizeof(Message));
+  ASSERT_EQ(server_->refused(), 1U);
+  EXPECT_EQ(server_->refusals().Latest()[0].reason, RingRefusal::kReadsNothing);
 }
 
 TEST_F(RingServerTest, EndsTheConnectionOfAClientThatReadsNoMessages) {

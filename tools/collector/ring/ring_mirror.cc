@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "libeventheader/base/ring_queue.h"
 #include "tools/base/descriptor_status.h"
 #include "tools/base/status_macros.h"
 
@@ -26,17 +27,17 @@ constexpr auto kAnyOrder = std::memory_order_relaxed;
 constexpr std::uint32_t kNamesEnd = ring::kSetNamesOffset + ring::kMaxSets * ring::kNameBytes;
 
 // Collects Patches (ring_layout.h), which are changes of bytes of the region, and passes them in
-// messages.
+// messages of at most `max_payload` bytes.
 class PatchWriter {
  public:
   using Send = absl::FunctionRef<void(std::span<const std::byte>)>;
-  explicit PatchWriter(Send send) : send_(send) {}
+  PatchWriter(std::uint32_t max_payload, Send send) : max_payload_(max_payload), send_(send) {}
 
   void Add(std::uint64_t offset, std::span<const std::byte> bytes) {
     const ring::Patch patch{static_cast<std::uint32_t>(offset),
                             static_cast<std::uint32_t>(bytes.size())};
     const std::size_t room = ring::PatchBytes(patch.size);
-    if (bytes_.size() + room > ring::kMaxPayload) Flush();
+    if (bytes_.size() + room > max_payload_) Flush();
     const std::size_t at = bytes_.size();
     bytes_.resize(at + room);
     std::memcpy(bytes_.data() + at, &patch, sizeof(patch));
@@ -52,6 +53,7 @@ class PatchWriter {
   }
 
  private:
+  const std::uint32_t max_payload_;
   Send send_;
   std::vector<std::byte> bytes_;
 };
@@ -219,8 +221,10 @@ void RingMirror::Follow(std::uint32_t offset, std::uint32_t size) {
 // Sends the numbers of accounted events before the chunks and writers that become free. The service
 // may reuse a free chunk or writer at once, and the connection may end after any message. A reused
 // writer numbers its events from 0 again.
-void RingMirror::TakeChanges(absl::FunctionRef<void(std::span<const std::byte>)> send) {
-  PatchWriter patches(send);
+void RingMirror::TakeChanges(std::uint32_t max_payload,
+                             absl::FunctionRef<void(std::span<const std::byte>)> send) {
+  static_assert(ring::PatchBytes(sizeof(ring::CollectorPage)) <= ring::kLeastPayload);
+  PatchWriter patches(max_payload, send);
   for (std::uint32_t i = 0; i < ring::kMaxWriters; ++i) {
     const std::uint64_t offset = ring::kWritersOffset + i * sizeof(ring::Writer);
     ring::Writer& now = writer(i);

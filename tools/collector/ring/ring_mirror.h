@@ -50,9 +50,11 @@ class RingMirror {
   // memory cannot be allocated.
   bool Apply(std::span<const std::byte> patches);
   // Passes to `send` the contents of messages with all changes that RingRegion has made since the
-  // last call. The numbers of accounted events (ring::Writer::accounted) come before the chunks and
-  // writers that become free.
-  void TakeChanges(absl::FunctionRef<void(std::span<const std::byte>)> send);
+  // last call, each with at most `max_payload` bytes, which must be at least ring::kLeastPayload.
+  // The numbers of accounted events (ring::Writer::accounted) come before the chunks and writers
+  // that become free.
+  void TakeChanges(std::uint32_t max_payload,
+                   absl::FunctionRef<void(std::span<const std::byte>)> send);
   // Takes over the numbers of accounted events from `older`, the copy of an earlier connection. The
   // service has not received these numbers if that connection ended before they were sent.
   void Inherit(const RingMirror& older);

@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libeventheader/base/ring_queue.h"
 #include "tools/base/descriptor_status.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
@@ -100,6 +101,16 @@ absl::Status CheckFree(const std::string& path, bool may_be_link) {
   return HasCollector(path) ? TakenError(path) : absl::OkStatus();
 }
 
+// Bytes of memory that are counted for a stored message, in addition to its size.
+constexpr std::size_t kMessageCost = 64;
+
+// Sends a message without waiting. Returns 0 or an errno.
+int SendNow(int socket, std::span<const std::byte> bytes) {
+  const ssize_t sent = send(socket, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent < 0) return errno;
+  return sent == static_cast<ssize_t>(bytes.size()) ? 0 : EMSGSIZE;
+}
+
 }  // namespace
 
 void PlaceInSubfolder(const std::string& path, RingServerOptions* options) {
@@ -152,7 +163,7 @@ bool RingClient::IsAlive() const {
 
 void RingClient::SendChanges() {
   if (mirror_ == nullptr) return;
-  mirror_->TakeChanges([this](std::span<const std::byte> patches) {
+  mirror_->TakeChanges(max_payload_, [this](std::span<const std::byte> patches) {
     const Message message{ring::kMessageMagic, MessageType::kPatch, 0, ring::kVersion,
                           static_cast<std::uint32_t>(getpid())};
     std::vector<std::byte> bytes(sizeof(message) + patches.size());
@@ -171,15 +182,42 @@ void RingClient::Send(MessageType type, std::uint64_t value) {
 
 void RingClient::SendBytes(std::span<const std::byte> bytes) {
   if (state_ == State::kGone || failed_) return;
-  if (send(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
-      static_cast<ssize_t>(bytes.size())) {
-    return;
+  int error = EAGAIN;
+  if (unsent_.empty()) {
+    error = SendNow(socket_.get(), bytes);
+    if (error == 0) return;
   }
-  // Without this message, the collector cannot control the service. If the socket is full, the
-  // service does not read its messages. Shutting the connection down makes the socket readable, so
-  // that Serve() disconnects the client.
+  const std::size_t size = bytes.size() + kMessageCost;
+  if (error != EAGAIN || unsent_bytes_ + size > max_unsent_bytes_) return Fail(error);
+  if (unsent_.empty() && !WaitForRoom(true)) return Fail(errno);
+  unsent_.emplace_back(bytes.begin(), bytes.end());
+  unsent_bytes_ += size;
+}
+
+void RingClient::SendUnsent() {
+  while (!unsent_.empty() && !failed_) {
+    const int error = SendNow(socket_.get(), unsent_.front());
+    if (error == EAGAIN) return;
+    if (error != 0) return Fail(error);
+    unsent_bytes_ -= unsent_.front().size() + kMessageCost;
+    unsent_.pop_front();
+    if (unsent_.empty() && !WaitForRoom(false)) Fail(errno);
+  }
+}
+
+bool RingClient::WaitForRoom(bool waits) {
+  epoll_event event{};
+  event.events = waits ? EPOLLIN | EPOLLOUT : EPOLLIN;
+  event.data.u64 = number_;
+  return epoll_ctl(epoll_, EPOLL_CTL_MOD, socket_.get(), &event) == 0;
+}
+
+void RingClient::Fail(int error) {
+  // Without a message that could not be sent, the collector cannot control the service. If the
+  // socket is full, the service does not read its messages. Shutting the connection down makes the
+  // socket readable, so that Serve() disconnects the client.
   failed_ = true;
-  is_full_ = errno == EAGAIN;
+  is_full_ = error == EAGAIN;
   shutdown(socket_.get(), SHUT_RDWR);
 }
 
@@ -287,7 +325,9 @@ RingServer::~RingServer() {
     unlink(options_.path.c_str());
   }
   for (auto& [number, client] : clients_) {
-    if (client->socket_.valid()) EndConnection(std::move(client->socket_));
+    if (!client->socket_.valid()) continue;
+    client->SendUnsent();
+    EndConnection(std::move(client->socket_));
   }
   CloseInThread();
 }
@@ -306,6 +346,7 @@ void RingServer::Serve(RingServerUser* user) {
     const auto found = clients_.find(number);
     if (found == clients_.end()) continue;
     RingClient* const client = found->second.get();
+    client->SendUnsent();
     if (!Receive(client, user)) {
       if (client->is_full_) Refuse(*client, RingRefusal::kReadsNothing);
       Disconnect(client, user);
@@ -395,6 +436,11 @@ void RingServer::AddClient(base::UniqueFd socket) {
   client->socket_ = std::move(socket);
   setsockopt(client->socket_.get(), SOL_SOCKET, SO_SNDBUF, &ring::kQueueBytes,
              sizeof(ring::kQueueBytes));
+  client->max_payload_ = ring::MaxPayload(client->socket_.get());
+  constexpr std::uint32_t kFullQueue = 2 * ring::kQueueBytes;
+  client->max_unsent_bytes_ =
+      kFullQueue - std::min(ring::QueueSize(client->socket_.get()), kFullQueue);
+  client->epoll_ = epoll_.get();
   if (!is_known.ok()) {
     Refuse(*client, RingRefusal::kSystemError, std::string(is_known.message()));
     EndConnection(std::move(client->socket_));

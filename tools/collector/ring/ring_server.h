@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -127,14 +128,23 @@ class RingClient {
   // Sends the changes that RingRegion has made to the region, if the service does not share it.
   // Must be called after RingRegion::GiveBackMarked(), so that the service can use the chunks.
   void SendChanges();
-  // Sends a message, after SendChanges(). If the message cannot be sent, usually because the socket
-  // is full, the next call of Serve() disconnects the client. Does nothing in state kGone.
+  // Sends a message, after SendChanges(). If the message cannot be sent, usually because the
+  // service does not read its messages, the next call of Serve() disconnects the client. Does
+  // nothing in state kGone.
   void Send(eh::internal::ring::MessageType type, std::uint64_t value);
 
  private:
   friend class RingServer;
 
+  // Sends a message, or stores it in `unsent_` if the socket is full.
   void SendBytes(std::span<const std::byte> bytes);
+  // Sends the messages of `unsent_` for which the socket has room.
+  void SendUnsent();
+  // Selects whether RingServer::fd() is also readable while the socket has room. Returns whether
+  // this succeeded.
+  bool WaitForRoom(bool waits);
+  // Makes the next call of Serve() disconnect the client, because of the error `error`.
+  void Fail(int error);
 
   State state_ = State::kGreeting;
   std::uint64_t number_ = 0;
@@ -154,7 +164,14 @@ class RingClient {
   bool awaits_inline_ = false;  // was asked for an inline Hello
   std::uint64_t sent_until_ = 0;
   bool has_end_ = false;
-  bool failed_ = false;   // a message could not be sent
+  // Messages for which the socket has no room yet. Used only if the kernel permits less than
+  // ring::kQueueBytes for the queue of the socket.
+  std::deque<std::vector<std::byte>> unsent_;
+  std::size_t unsent_bytes_ = 0;      // with kMessageCost for each message
+  std::size_t max_unsent_bytes_ = 0;  // what the queue of the socket lacks
+  std::uint32_t max_payload_ = eh::internal::ring::kMaxPayload;  // bytes of Patches in a message
+  int epoll_ = -1;                                               // descriptor of the server
+  bool failed_ = false;                                          // a message could not be sent
   bool is_full_ = false;  // the reason of failed_: the service does not read its messages
 };
 
