@@ -178,6 +178,15 @@ class RingKillsTest(unittest.TestCase):
 
     def test_kill_before_the_first_position(self):
         self.daemon.start()
+        self.check_kill_while_the_first_output_hangs()
+
+    def test_kill_before_the_first_data(self):
+        self.daemon.start(ready=False)
+        nettraced.until(lambda: threads.exists(self.daemon.process.pid, "o:plain"), DEADLINE, self.daemon.log, pause=0.001)
+        self.check_kill_while_the_first_output_hangs()
+
+    def check_kill_while_the_first_output_hangs(self):
+        """Checks that the session's next file states that the losses of the services are unknown."""
         with threads.stopped(self.daemon.process.pid, "o:plain"):
             services = self.start_services()
             self.daemon.process.kill()

@@ -18,10 +18,19 @@ def _ptrace(request, tid):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
+def _ids(pid, name):
+    return [int(task.name) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+            if (task / "comm").read_text().strip() == name]
+
+
+def exists(pid, name):
+    """Returns whether the process has a thread with this name. No thread may end during the call."""
+    return bool(_ids(pid, name))
+
+
 def find(pid, name):
     """Returns the id of the thread with this name."""
-    [tid] = [int(task.name) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
-             if (task / "comm").read_text().strip() == name]
+    [tid] = _ids(pid, name)
     return tid
 
 

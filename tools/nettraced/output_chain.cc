@@ -34,17 +34,21 @@ std::optional<int> ToLevel(const CompressionSettings& compression) {
   return compression.enabled ? std::optional<int>(compression.level) : std::nullopt;
 }
 
+// Returns whether the files of the session have the positions of services with rings.
+bool HasPositions(const SessionSettings& settings) {
+  return settings.kind == Kind::kFiles && !collector::WhyServicesUseRings().empty();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<OutputChain>> OutputChain::Open(
     const SessionSettings& settings, std::function<void(const absl::Status& status)> on_status) {
   std::unique_ptr<OutputChain> output(new OutputChain);
   if (settings.kind != Kind::kPipe) {
-    const bool has_positions =
-        settings.kind == Kind::kFiles && !collector::WhyServicesUseRings().empty();
-    ASSIGN_OR_RETURN(const auto files,
-                     output::RecoverFiles(settings.files, settings.name,
-                                          has_positions ? &output->recorded_rings_ : nullptr));
+    ASSIGN_OR_RETURN(
+        const auto files,
+        output::RecoverFiles(settings.files, settings.name,
+                             HasPositions(settings) ? &output->recorded_rings_ : nullptr));
     for (const output::RecoveredFile& file : files) LogRecovery(settings.name, file);
   }
   output::OutputQueueOptions options;
@@ -67,6 +71,9 @@ absl::StatusOr<std::unique_ptr<nettrace::Sink>> OutputChain::MakeDestination(
   if (settings.kind == Kind::kFiles) {
     ASSIGN_OR_RETURN(auto files, output::FileSetSink::Create(settings.files, settings.name, level));
     files_ = files->control();
+    // If nettraced is killed before the output has taken any data, the next start finds the empty
+    // file, and states that the losses of services are unknown.
+    if (HasPositions(settings)) files->BeginEarly();
     return files;
   }
   if (settings.kind == Kind::kPipe) {

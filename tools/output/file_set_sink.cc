@@ -84,6 +84,8 @@ void FileSetSink::Answer(const absl::StatusOr<std::string>& path) {
   for (const FileSetControl::Done& done : requests) done(path);
 }
 
+void FileSetSink::BeginEarly() { files_->Begin().IgnoreError(); }
+
 absl::Status FileSetSink::Append(std::span<const std::byte> bytes, std::size_t* taken) {
   *taken = 0;
   if (!in_sections_) {
@@ -92,7 +94,7 @@ absl::Status FileSetSink::Append(std::span<const std::byte> bytes, std::size_t* 
     return absl::OkStatus();
   }
   if (!discarding_) {
-    absl::Status status = files_->has_file() ? absl::OkStatus() : BeginFile();
+    absl::Status status = HasData() ? absl::OkStatus() : BeginFile();
     if (status.ok()) status = files_->Append(bytes, taken);
     if (absl::IsOutOfRange(status)) status = CutFile();
     if (!status.ok() || !discarding_) return status;
@@ -103,7 +105,7 @@ absl::Status FileSetSink::Append(std::span<const std::byte> bytes, std::size_t* 
 }
 
 absl::Status FileSetSink::BeginFile() {
-  RETURN_IF_ERROR(files_->Begin());
+  if (!files_->has_file()) RETURN_IF_ERROR(files_->Begin());
   std::size_t taken = 0;
   absl::Status status = files_->Append(prologue_, &taken);
   if (!status.ok()) files_->Abandon();
@@ -134,7 +136,7 @@ absl::Status FileSetSink::BeginSection() {
   in_sections_ = true;
   discarding_ = false;
   const bool is_wanted = end_written_ != 0 || WantsSection();
-  if (!files_->has_file() || !is_wanted) return absl::OkStatus();
+  if (!HasData() || !is_wanted) return absl::OkStatus();
   return CompleteFile();
 }
 
@@ -144,7 +146,7 @@ bool FileSetSink::WantsSection() const {
     const std::lock_guard lock(control_->mutex_);
     if (!control_->requests_.empty()) return true;
   }
-  return files_->has_file() &&
+  return HasData() &&
          (files_->size() >= rotate_bytes_ || files_->age() >= files_->settings().rotate_every);
 }
 
@@ -167,7 +169,10 @@ absl::Status FileSetSink::Sync() {
 }
 
 absl::Status FileSetSink::Finish() {
-  if (!files_->has_file()) return absl::OkStatus();
+  if (!HasData()) {
+    files_->Abandon();
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(std::string path, files_->Complete());
   Answer(std::move(path));
   return absl::OkStatus();

@@ -79,6 +79,10 @@ class FileSetSink : public nettrace::Sink {
 
   std::shared_ptr<FileSetControl> control() const { return control_; }
 
+  // Creates the first file before there is data for it. If the process is then killed, RecoverFiles
+  // finds the file. If it cannot be created, Append creates it later. Must be called before Append.
+  void BeginEarly();
+
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
   // Calls FileSet::Check, and makes the file durable if the settings have SyncPolicy::kInterval. If
   // Check finds that data was lost, deletes the file, discards data until the next section, and
@@ -93,7 +97,9 @@ class FileSetSink : public nettrace::Sink {
  private:
   FileSetSink(std::unique_ptr<FileSet> files, std::vector<std::byte> end);
 
-  // Begins a file, and writes the prologue of the stream to it.
+  // Returns whether a file is being written and has the prologue of the stream.
+  bool HasData() const { return files_->has_file() && files_->size() != 0; }
+  // Begins a file, unless BeginEarly has done so, and writes the prologue of the stream to it.
   absl::Status BeginFile();
   // Writes the end block, unless the file would then exceed keep_bytes, and completes the file.
   absl::Status CompleteFile();

@@ -117,9 +117,9 @@ class Daemon:
                       if file.suffix in (".nettrace", ".zst"))
 
 
-def until(condition, seconds, what):
+def until(condition, seconds, what, pause=0.05):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
             raise AssertionError(f"the condition was not met within {seconds} s: {what()}")
-        time.sleep(0.05)
+        time.sleep(pause)

@@ -236,6 +236,34 @@ TEST_F(FileSetSinkTest, RequestToRotateIsAnsweredWhenTheSinkEnds) {
   EXPECT_EQ(control_->state().files, 0u);
 }
 
+TEST_F(FileSetSinkTest, FileThatIsBegunEarlyTakesTheFirstData) {
+  auto sink = MakeSink();
+  sink->BeginEarly();
+  const std::string begun = control_->state().current_file;
+  ASSERT_EQ(PathsIn(directory()), std::vector<std::string>{begun});
+  EXPECT_TRUE(begun.ends_with(".partial")) << begun;
+  EXPECT_FALSE(sink->WantsSection());
+  NumberedStream stream(std::move(sink));
+  stream.Write(1);
+  ASSERT_TRUE(stream.Finish().ok());
+  const std::vector<std::string> paths = PathsIn(directory());
+  ASSERT_EQ(paths.size(), 1u);
+  EXPECT_EQ(paths[0] + ".partial", begun);
+  EXPECT_TRUE(AreNumbers(NumbersIn(directory()), 0, stream.written()));
+}
+
+TEST_F(FileSetSinkTest, FileThatIsBegunEarlyAndGetsNoDataIsRemoved) {
+  settings_.rotate_every = absl::ZeroDuration();
+  const auto sink = MakeSink();
+  sink->BeginEarly();
+  // An empty file is never completed.
+  ASSERT_TRUE(sink->BeginSection().ok());
+  EXPECT_EQ(PathsIn(directory()).size(), 1u);
+  ASSERT_TRUE(sink->Finish().ok());
+  EXPECT_TRUE(PathsIn(directory()).empty());
+  EXPECT_EQ(control_->state().files, 0u);
+}
+
 TEST_F(FileSetSinkTest, NamesDifferHoweverFastFilesFollow) {
   settings_.rotate_bytes = 1;
   NumberedStream stream(MakeSink());
