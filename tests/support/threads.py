@@ -19,12 +19,16 @@ def _ptrace(request, tid):
 
 
 def _ids(pid, name):
-    return [int(task.name) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
-            if (task / "comm").read_text().strip() == name]
+    ids = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # The thread has ended.
+            if (task / "comm").read_text().strip() == name:
+                ids.append(int(task.name))
+    return ids
 
 
 def exists(pid, name):
-    """Returns whether the process has a thread with this name. No thread may end during the call."""
+    """Returns whether the process has a thread with this name."""
     return bool(_ids(pid, name))
 
 
