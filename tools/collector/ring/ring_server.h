@@ -168,7 +168,7 @@ class RingClient {
   // ring::kQueueBytes for the queue of the socket.
   std::deque<std::vector<std::byte>> unsent_;
   std::size_t unsent_bytes_ = 0;      // with kMessageCost for each message
-  std::size_t max_unsent_bytes_ = 0;  // what the queue of the socket lacks
+  std::size_t max_unsent_bytes_ = 0;  // 0 unless that queue is too small
   std::uint32_t max_payload_ = eh::internal::ring::kMaxPayload;  // bytes of Patches in a message
   int epoll_ = -1;                                               // descriptor of the server
   bool failed_ = false;                                          // a message could not be sent
