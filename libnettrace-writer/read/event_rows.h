@@ -69,37 +69,42 @@ class EventRows {
   // another metadata id and payload size. If these functions return false, they have read nothing,
   // and the caller must use AtEnd() and Next(). They always return false for V4 and V5. In V6, they
   // may also return false for a row that meets the conditions, for example near the end of the
-  // block.
-  bool NextLikePrevious(ShortRow* row) { return NextShort<0>(row); }
-  bool NextWithMetadata(ShortRow* row) { return NextShort<kHasMetadataId | kHasPayloadSize>(row); }
+  // block. Always inlined: calls would take an eighth of the instructions to read a row.
+  [[gnu::always_inline]] bool NextLikePrevious(ShortRow* row) { return NextShort<0>(row); }
+  [[gnu::always_inline]] bool NextWithMetadata(ShortRow* row) {
+    return NextShort<kHasMetadataId | kHasPayloadSize>(row);
+  }
 
  private:
   // Bytes of the flags and of three numbers, each of at most 4 bytes.
   static constexpr std::size_t kMaxShortHeader = 1 + 3 * kMaxShortVarUInt;
 
+  // Reads the number at *next, and moves *next to its end. Returns false if the number has more
+  // than kMaxShortVarUInt bytes.
+  [[gnu::always_inline]] static bool TakeShort(const std::byte** next, std::uint32_t* value) {
+    const ShortVarUInt number = LoadShortVarUInt(*next);
+    *next += number.size;
+    *value = number.value;
+    return number.size != 0;
+  }
+
   // Reads a row that has no flags other than kFlags and kIsSorted. Most rows have neither a
   // metadata id nor a payload size, so the instance with kFlags 0 does not test for them.
   template <unsigned kFlags>
-  bool NextShort(ShortRow* row) {
+  [[gnu::always_inline]] bool NextShort(ShortRow* row) {
     const std::span<const std::byte> rest = reader_.rest();
     if (!can_be_short_ || rest.size() < kMaxShortHeader) return false;
     const auto flags = static_cast<unsigned>(rest[0]);
     if ((flags & ~(kFlags | kIsSorted)) != 0) return false;
     const std::byte* next = &rest[1];
-    const auto take = [&next](std::uint32_t* value) {
-      const ShortVarUInt number = LoadShortVarUInt(next);
-      next += number.size;
-      *value = number.value;
-      return number.size != 0;
-    };
     std::uint32_t metadata_id = ToNumber(header_.metadata_id);
     std::uint32_t since_previous = 0;
     std::uint32_t payload_size = header_.payload_size;
-    if ((flags & kFlags & kHasMetadataId) != 0 && !take(&metadata_id)) return false;
-    if (!take(&since_previous)) return false;
+    if ((flags & kFlags & kHasMetadataId) != 0 && !TakeShort(&next, &metadata_id)) return false;
+    if (!TakeShort(&next, &since_previous)) return false;
     const std::uint64_t timestamp = header_.timestamp + since_previous;
     if (timestamp < since_previous) return false;
-    if ((flags & kFlags & kHasPayloadSize) != 0 && !take(&payload_size)) return false;
+    if ((flags & kFlags & kHasPayloadSize) != 0 && !TakeShort(&next, &payload_size)) return false;
     const std::size_t row_size = static_cast<std::size_t>(next - rest.data()) + payload_size;
     if (row_size > rest.size()) return false;
     *row = {Position(), {next, payload_size}};

@@ -350,11 +350,14 @@ Reader::Step Reader::Impl::Next() {
   FinishStep();
   step = Step::kEnd;
   is_waiting = false;
-  if (!has_trace && !ended) ContinueOpening();
   while (!ended && !is_waiting && step == Step::kEnd) {
     switch (open) {
       case InBlock::kNothing:
-        NextBlock();
+        if (has_trace) {
+          NextBlock();
+        } else {
+          ContinueOpening();
+        }
         break;
       case InBlock::kEvents:
         NextEvent();

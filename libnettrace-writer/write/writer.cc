@@ -97,6 +97,8 @@ struct Writer::Impl {
 
   template <typename Id>
   absl::StatusOr<Id> Intern(InternTable* table, RowBlock* block, const char* what);
+  template <typename Id>
+  absl::StatusOr<Id> InternNew(InternTable* table, RowBlock* block, const char* what);
 
   absl::Status WriteLong(EventBlock* block, const EventRow& row,
                          std::span<const std::byte> payload);
@@ -286,6 +288,13 @@ absl::Status Writer::RemoveThread(ThreadIndex index) {
 template <typename Id>
 absl::StatusOr<Id> Writer::Impl::Intern(InternTable* table, RowBlock* block, const char* what) {
   if (const std::uint32_t id = table->Find(scratch.bytes()); id != 0) return Id{id};
+  return InternNew<Id>(table, block, what);
+}
+
+// A separate function, because most rows are not new, and Intern would save registers for it.
+template <typename Id>
+[[gnu::noinline]] absl::StatusOr<Id> Writer::Impl::InternNew(InternTable* table, RowBlock* block,
+                                                             const char* what) {
   if (!table->HasRoom(scratch.size())) {
     return CacheFull(what, table->Limits(), kNeedsSequencePoint);
   }
