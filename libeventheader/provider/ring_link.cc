@@ -337,20 +337,34 @@ void RingLink::Finish() noexcept {
   is_finished_ = true;
 }
 
+// Reads the messages of the collector that have arrived, and ignores them. A collector whose
+// messages are not read ends the connection.
+void RingLink::IgnoreMessages() noexcept {
+  char first;
+  for (int i = 0; i < kMaxMessages; ++i) {
+    if (recv(socket_.fd(), &first, sizeof(first), MSG_DONTWAIT) <= 0) return;
+  }
+}
+
 // Sends all events and the message End. If the collector does not take them in time, enlarges the
 // queue of the socket, and sends only the counts of events and End.
 void RingLink::SendRest() noexcept {
   rounds_ = sender_.is_in_round() ? 2 : 1;
   queued_ |= 1U << static_cast<unsigned>(MessageType::kEnd);
   queued_values_[static_cast<std::size_t>(MessageType::kEnd)] = 0;
-  const std::uint64_t end = NowMs() + kFinishTime;
-  while (CanPump() && !Pump()) {
-    pollfd writable{socket_.fd(), POLLOUT, 0};
-    if (!is_full_) return;
-    const bool is_late = NowMs() >= end || poll(&writable, 1, kFinishPause) != 1;
-    if (!is_late && writable.revents == POLLOUT) continue;
+  std::uint64_t now = NowMs();
+  const std::uint64_t end = now + kFinishTime;
+  std::uint64_t end_of_pause = now + kFinishPause;
+  while (CanPump()) {
+    IgnoreMessages();
+    if (Pump() || !is_full_) return;
+    pollfd ready{socket_.fd(), POLLIN | POLLOUT, 0};
+    poll(&ready, 1, kFinishPause);
     // POLLHUP: the collector has closed the connection.
-    if ((writable.revents & POLLHUP) != 0) return;
+    if ((ready.revents & POLLHUP) != 0) return;
+    now = NowMs();
+    if ((ready.revents & POLLOUT) != 0) end_of_pause = now + kFinishPause;
+    if (now < end && now < end_of_pause) continue;
     setsockopt(socket_.fd(), SOL_SOCKET, SO_SNDBUF, &kLastQueueBytes, sizeof(kLastQueueBytes));
     if (sender_.SendCounts(socket_.fd())) static_cast<void>(SendMessage(MessageType::kEnd, 0));
     return;

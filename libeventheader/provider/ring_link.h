@@ -107,6 +107,7 @@ class RingLink {
   int PumpInline() noexcept;
   bool Pump() noexcept;
   bool SendMessage(ring::MessageType type, std::uint64_t value) noexcept;
+  void IgnoreMessages() noexcept;
   void SendRest() noexcept;
   void EndInline() noexcept;
   void Drop() noexcept;

@@ -6,8 +6,10 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -1048,6 +1050,43 @@ TEST_F(RingProcessTest, AnInlineServiceSendsAllEventsThroughASmallQueue) {
   ASSERT_EQ(client->events.size(), kEvents);
   for (std::uint64_t i = 0; i < kEvents; ++i) EXPECT_EQ(client->events[i].number, i);
   for (const auto& [writer, lost] : client->lost) EXPECT_EQ(lost, 0u);
+}
+
+// The collector answers events with messages, and ends the connection of a service that does not
+// read them. So it reads no more events here until the service has read all messages.
+TEST_F(RingProcessTest, AnInlineServiceReadsMessagesWhileItSendsItsLastEvents) {
+  setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
+  const RingCollector collector(path_);
+  // Events whose bytes exceed the queue of the socket several times.
+  constexpr std::uint64_t kEvents = 200;
+  ServiceProcess service(path_, [&] {
+    const auto* const s = new Service;
+    if (!WaitForEnabled(s->set)) return kWrong;
+    // Waits for the end of EnableAll(), which reads from the socket, and so would make room in it.
+    while (shared_[0] == 0) usleep(1000);
+    for (std::uint64_t i = 0; i < kEvents; ++i) {
+      if (WriteText(s->set, 4000) != eh::WriteResult::kWritten) return kWrong;
+    }
+    shared_[1] = 1;
+    exit(kDone);
+  });
+  const auto client = collector.Accept();
+  client->Welcome(/*chunks=*/64);
+  client->EnableAll();
+  shared_[0] = 1;
+  WaitUntil([&] { return shared_[1] != 0 || service.HasEnded(); });
+  while (!service.HasEnded()) {
+    for (int i = 0; i < 32; ++i) client->Send(ring::MessageType::kPatch, 0);
+    client->Drain();
+    WaitUntil([&] {
+      int unread = 0;
+      return service.HasEnded() || ioctl(client->socket(), SIOCOUTQ, &unread) != 0 || unread == 0;
+    });
+  }
+  EXPECT_EQ(service.Wait(), kDone);
+  client->Drain();
+  EXPECT_TRUE(client->has_end);
+  EXPECT_EQ(client->events.size(), kEvents);
 }
 
 // The collector reads nothing until the service has failed to send its counts: the queue is full,
