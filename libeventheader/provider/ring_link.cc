@@ -352,19 +352,22 @@ void RingLink::SendRest() noexcept {
   rounds_ = sender_.is_in_round() ? 2 : 1;
   queued_ |= 1U << static_cast<unsigned>(MessageType::kEnd);
   queued_values_[static_cast<std::size_t>(MessageType::kEnd)] = 0;
-  std::uint64_t now = NowMs();
-  const std::uint64_t end = now + kFinishTime;
-  std::uint64_t end_of_pause = now + kFinishPause;
-  while (CanPump()) {
-    IgnoreMessages();
-    if (Pump() || !is_full_) return;
+  const std::uint64_t end = NowMs() + kFinishTime;
+  while (CanPump() && !Pump()) {
+    if (!is_full_) return;
     pollfd ready{socket_.fd(), POLLIN | POLLOUT, 0};
-    poll(&ready, 1, kFinishPause);
+    std::uint64_t now = NowMs();
+    const std::uint64_t end_of_pause = std::min(end, now + kFinishPause);
+    // Does not send when only messages have arrived: the queue would be full again before it is
+    // writable, as if the collector took no data.
+    while (now < end_of_pause && (ready.revents & (POLLOUT | POLLHUP)) == 0) {
+      IgnoreMessages();
+      poll(&ready, 1, static_cast<int>(end_of_pause - now));
+      now = NowMs();
+    }
     // POLLHUP: the collector has closed the connection.
     if ((ready.revents & POLLHUP) != 0) return;
-    now = NowMs();
-    if ((ready.revents & POLLOUT) != 0) end_of_pause = now + kFinishPause;
-    if (now < end && now < end_of_pause) continue;
+    if ((ready.revents & POLLOUT) != 0) continue;
     setsockopt(socket_.fd(), SOL_SOCKET, SO_SNDBUF, &kLastQueueBytes, sizeof(kLastQueueBytes));
     if (sender_.SendCounts(socket_.fd())) static_cast<void>(SendMessage(MessageType::kEnd, 0));
     return;
