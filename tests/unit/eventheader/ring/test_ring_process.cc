@@ -1052,8 +1052,8 @@ TEST_F(RingProcessTest, AnInlineServiceSendsAllEventsThroughASmallQueue) {
   for (const auto& [writer, lost] : client->lost) EXPECT_EQ(lost, 0u);
 }
 
-// The collector answers events with messages, and ends the connection of a service that does not
-// read them. So it reads no more events here until the service has read all messages.
+// The collector ends the connection of a service that does not read its messages. Here it takes no
+// events, so that the service waits a second for room in its queue, and must read messages then.
 TEST_F(RingProcessTest, AnInlineServiceReadsMessagesWhileItSendsItsLastEvents) {
   setenv("EVENTHEADER_TRANSPORT", "ring-inline", 1);
   const RingCollector collector(path_);
@@ -1075,18 +1075,17 @@ TEST_F(RingProcessTest, AnInlineServiceReadsMessagesWhileItSendsItsLastEvents) {
   client->EnableAll();
   shared_[0] = 1;
   WaitUntil([&] { return shared_[1] != 0 || service.HasEnded(); });
-  while (!service.HasEnded()) {
-    for (int i = 0; i < 32; ++i) client->Send(ring::MessageType::kPatch, 0);
-    client->Drain();
-    WaitUntil([&] {
-      int unread = 0;
-      return service.HasEnded() || ioctl(client->socket(), SIOCOUTQ, &unread) != 0 || unread == 0;
-    });
-  }
+  int messages = 0;
+  WaitUntil([&] {
+    int unread = 0;
+    if (ioctl(client->socket(), SIOCOUTQ, &unread) != 0 || unread != 0) return service.HasEnded();
+    client->Send(ring::MessageType::kPatch, 0);
+    ++messages;
+    return service.HasEnded();
+  });
   EXPECT_EQ(service.Wait(), kDone);
-  client->Drain();
-  EXPECT_TRUE(client->has_end);
-  EXPECT_EQ(client->events.size(), kEvents);
+  // Before it ended, the helper thread may have read one or two.
+  EXPECT_GE(messages, 5);
 }
 
 // The collector reads nothing until the service has failed to send its counts: the queue is full,
