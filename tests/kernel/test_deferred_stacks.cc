@@ -23,9 +23,10 @@ namespace {
 // Returns whether the stack has a frame in user space.
 bool HasUserFrame(const SampleRecord& sample) {
   bool is_user = false;
-  for (std::size_t at = 0; at < sample.stack.size(); at += 8) {
+  if (!sample.stack) return false;
+  for (std::size_t at = 0; at < sample.stack->entries.size(); at += 8) {
     std::uint64_t entry = 0;
-    std::memcpy(&entry, sample.stack.data() + at, sizeof entry);
+    std::memcpy(&entry, sample.stack->entries.data() + at, sizeof entry);
     if (entry < static_cast<std::uint64_t>(PERF_CONTEXT_MAX)) {
       if (is_user && entry != 0) return true;
     } else {

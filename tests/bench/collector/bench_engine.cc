@@ -270,8 +270,8 @@ class Engine {
 
   void Drain() {
     const std::uint64_t now = kernel_->now();
+    collector::SampleRecord sample;
     ring_.Drain(now, [&](const collector::PerfRecord& record) {
-      collector::SampleRecord sample;
       if (ParseSample(record, &sample)) distributor_.Write(0, sample, record.timestamp);
     });
     events_ += kernel_->events();

@@ -47,16 +47,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       const std::uint64_t missing = stacks.missing();
       collector::SampleRecord joined = sample;
       stacks.Join(&joined);
-      Require(joined.stack.size() % 8 == 0);
-      Require(joined.lacks_user_frames == (stacks.missing() == missing + 1));
-      if (!EndsWithMark(sample.stack)) {
-        Require(joined.stack.data() == sample.stack.data() && !joined.lacks_user_frames);
+      Require(joined.stack.has_value() == sample.stack.has_value());
+      if (!sample.stack) return;
+      const std::span<const std::byte> before = sample.stack->entries;
+      const std::span<const std::byte> after = joined.stack->entries;
+      const bool lacks_user_frames = joined.stack->lacks_user_frames;
+      Require(after.size() % 8 == 0);
+      Require(lacks_user_frames == (stacks.missing() == missing + 1));
+      if (!EndsWithMark(before)) {
+        Require(after.data() == before.data() && !lacks_user_frames);
         return;
       }
       // kDeferredMark and the cookie, of 8 bytes each, are removed if the user part is missing.
       // Else PERF_CONTEXT_USER and at least one frame replace them.
-      Require(joined.lacks_user_frames ? joined.stack.size() == sample.stack.size() - 16
-                                       : joined.stack.size() >= sample.stack.size());
+      Require(lacks_user_frames ? after.size() == before.size() - 16
+                                : after.size() >= before.size());
     });
   }
   return 0;

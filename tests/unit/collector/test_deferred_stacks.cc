@@ -54,9 +54,12 @@ class DeferredStacksTest : public testing::Test {
             SampleRecord sample = drained;
             stacks_.Join(&sample);
             absl::StrAppend(&text, time, ":");
-            for (std::size_t at = 0; at < sample.stack.size(); at += 8) {
+            EXPECT_EQ(sample.stack.has_value(), drained.stack.has_value());
+            if (!sample.stack) return;
+            const std::span<const std::byte> entries = sample.stack->entries;
+            for (std::size_t at = 0; at < entries.size(); at += 8) {
               std::uint64_t entry = 0;
-              std::memcpy(&entry, sample.stack.data() + at, sizeof entry);
+              std::memcpy(&entry, entries.data() + at, sizeof entry);
               absl::StrAppend(&text,
                               entry == kKernelMark ? "k"
                               : entry == kUserMark ? "u"
@@ -64,7 +67,7 @@ class DeferredStacksTest : public testing::Test {
                               entry == kKernelMark || entry == kUserMark ? "" : absl::StrCat(entry),
                               " ");
             }
-            if (sample.lacks_user_frames) absl::StrAppend(&text, "cut ");
+            if (sample.stack->lacks_user_frames) absl::StrAppend(&text, "cut ");
           },
           [](std::uint64_t) {});
     }

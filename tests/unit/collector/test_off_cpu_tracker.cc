@@ -28,7 +28,7 @@ class OffCpuTrackerTest : public ::testing::Test {
     sample.kind = SampleRecord::Kind::kSwitchOut;
     sample.pid = pid;
     sample.tid = tid;
-    sample.stack = std::as_bytes(std::span(stack_));
+    sample.stack.emplace().entries = std::as_bytes(std::span(stack_));
     tracker_.Add(cpu, sample, timestamp);
   }
 
@@ -59,7 +59,7 @@ class OffCpuTrackerTest : public ::testing::Test {
     std::vector<Found> found;
     tracker_.Process(limit, [&](const OffCpuTracker::Interval& interval) {
       found.emplace_back(interval.sample.tid, interval.timestamp, interval.duration, interval.cpu);
-      stack_bytes_ = interval.sample.stack.size();
+      stack_bytes_ = interval.sample.stack->entries.size();
     });
     return found;
   }

@@ -237,13 +237,15 @@ TEST(PerfRecords, SampleMayHaveAStack) {
     ASSERT_TRUE(ParseSample(View(StackSample(entries, 4, end)), &sample));
     EXPECT_EQ(sample.pid, 10u);
     EXPECT_EQ(sample.tid, 11u);
-    EXPECT_EQ(sample.stack.size(), 32u);
+    ASSERT_TRUE(sample.stack);
+    EXPECT_EQ(sample.stack->entries.size(), 32u);
     EXPECT_EQ(sample.raw.size(), 4u);
     EXPECT_EQ(sample.cgroup, end.empty() ? 0u : 7u);
   }
   SampleRecord sample;
   ASSERT_TRUE(ParseSample(View(StackSample({}, 0)), &sample));
-  EXPECT_TRUE(sample.stack.empty());
+  ASSERT_TRUE(sample.stack);
+  EXPECT_TRUE(sample.stack->entries.empty());
   EXPECT_EQ(sample.raw.size(), 4u);
 }
 
@@ -259,7 +261,8 @@ TEST(PerfRecords, SamplesOfCpuTimeAndOfSwitchesDiffer) {
       EXPECT_EQ(sample.kind,
                 is_switch ? SampleRecord::Kind::kSwitchOut : SampleRecord::Kind::kEvent);
       EXPECT_EQ(sample.cgroup, cgroup.empty() ? 0u : 7u);
-      EXPECT_EQ(sample.stack.size(), 16u);
+      ASSERT_TRUE(sample.stack);
+      EXPECT_EQ(sample.stack->entries.size(), 16u);
       std::uint16_t id = 1;
       ASSERT_TRUE(ParseTracepointId(sample.raw, &id));
       EXPECT_EQ(id, kCpuTimeId);
@@ -287,14 +290,15 @@ TEST(PerfRecords, SamplesMayHaveACopyOfTheStack) {
         const std::string record =
             StackSample({kKernelMark, 1}, 2, absl::StrCat(part, transaction, cgroup), raw);
         ASSERT_TRUE(ParseSample(View(record), &sample));
-        ASSERT_TRUE(sample.copy);
-        EXPECT_EQ(sample.copy->has_64_bits, part == copy);
-        EXPECT_EQ(sample.copy->registers.size(), part == copy ? registers.size() : 0);
-        EXPECT_EQ(sample.copy->stack.size(), part == copy ? 24u : 0u);
+        ASSERT_TRUE(sample.stack && sample.stack->copy);
+        const UserCopy& parsed = *sample.stack->copy;
+        EXPECT_EQ(parsed.has_64_bits, part == copy);
+        EXPECT_EQ(parsed.registers.size(), part == copy ? registers.size() : 0);
+        EXPECT_EQ(parsed.stack.size(), part == copy ? 24u : 0u);
         EXPECT_EQ(sample.kind, transaction.empty() ? SampleRecord::Kind::kEvent
                                                    : SampleRecord::Kind::kSwitchOut);
         EXPECT_EQ(sample.cgroup, cgroup.empty() ? 0u : 7u);
-        EXPECT_EQ(sample.stack.size(), 16u);
+        EXPECT_EQ(sample.stack->entries.size(), 16u);
       }
     }
   }
@@ -309,8 +313,8 @@ TEST(PerfRecords, ACopyMustFitItsSample) {
         Number(2) + registers + Number(~std::uint64_t{0}) + Number(1) + Number(0),
         Number(2) + registers + Number(12) + std::string(12, '\0') + Number(0) + "\0\0\0\0"s}) {
     SampleRecord sample;
-    EXPECT_FALSE(ParseStackSample(View(StackSample({kKernelMark, 1}, 2, end)), &sample));
-    EXPECT_FALSE(sample.copy);
+    EXPECT_FALSE(ParseStackSample(View(StackSample({kKernelMark, 1}, 2, end)).bytes, &sample));
+    EXPECT_FALSE(sample.stack);
     EXPECT_EQ(sample.kind, SampleRecord::Kind::kEvent);
   }
 }
@@ -342,20 +346,47 @@ TEST(PerfRecords, SampleOfZeroUnitsHasNoStack) {
   SampleRecord sample;
   ASSERT_TRUE(ParseSample(View(PerfRecordBytes(PERF_RECORD_SAMPLE, body)), &sample));
   EXPECT_EQ(sample.raw.size(), 4u);
-  EXPECT_TRUE(sample.stack.empty());
+  EXPECT_FALSE(sample.stack);
+}
+
+TEST(PerfRecords, NothingStaysOfTheSampleBefore) {
+  const std::string copy = Number(PERF_SAMPLE_REGS_ABI_NONE) + Number(0);
+  const std::string full =
+      StackSample({kKernelMark, 1}, 2, copy + Number(0) + Number(7), std::string(4, '\0'));
+  SampleRecord sample;
+  ASSERT_TRUE(ParseSample(View(full), &sample));
+  ASSERT_TRUE(sample.stack && sample.stack->copy);
+  EXPECT_EQ(sample.kind, SampleRecord::Kind::kSwitchOut);
+  EXPECT_EQ(sample.cgroup, 7u);
+  ASSERT_TRUE(ParseSample(View(kSample), &sample));
+  EXPECT_EQ(sample.kind, SampleRecord::Kind::kEvent);
+  EXPECT_EQ(sample.cgroup, 0u);
+  EXPECT_FALSE(sample.stack);
+  ASSERT_TRUE(ParseSample(View(full), &sample));
+  ASSERT_TRUE(ParseSample(View(StackSample({kUserMark, 1}, 2)), &sample));
+  EXPECT_EQ(sample.kind, SampleRecord::Kind::kEvent);
+  EXPECT_EQ(sample.cgroup, 0u);
+  ASSERT_TRUE(sample.stack);
+  EXPECT_FALSE(sample.stack->copy);
+  ASSERT_TRUE(ParseSample(View(full), &sample));
+  ASSERT_TRUE(ParseSwitchIn(View(PerfRecordBytes(PERF_RECORD_SWITCH, kTrailer)), &sample));
+  EXPECT_EQ(sample.kind, SampleRecord::Kind::kSwitchIn);
+  EXPECT_TRUE(sample.raw.empty());
+  EXPECT_EQ(sample.cgroup, 0u);
+  EXPECT_FALSE(sample.stack);
 }
 
 TEST(PerfRecords, StackMustFitItsSample) {
   SampleRecord sample;
   const std::vector<std::uint64_t> entries = {kUserMark, 0x401000};
-  EXPECT_FALSE(ParseStackSample(View(StackSample(entries, 3)), &sample));
-  EXPECT_FALSE(ParseStackSample(View(StackSample(entries, ~std::uint64_t{0})), &sample));
-  EXPECT_FALSE(ParseStackSample(View(StackSample(entries, std::uint64_t{1} << 61)), &sample));
-  EXPECT_FALSE(ParseStackSample(View(StackSample({0x401000, 0x402000}, 2)), &sample));
-  EXPECT_FALSE(ParseStackSample(View(StackSample(entries, 2, "abc")), &sample));
+  EXPECT_FALSE(ParseStackSample(View(StackSample(entries, 3)).bytes, &sample));
+  EXPECT_FALSE(ParseStackSample(View(StackSample(entries, ~std::uint64_t{0})).bytes, &sample));
+  EXPECT_FALSE(ParseStackSample(View(StackSample(entries, std::uint64_t{1} << 61)).bytes, &sample));
+  EXPECT_FALSE(ParseStackSample(View(StackSample({0x401000, 0x402000}, 2)).bytes, &sample));
+  EXPECT_FALSE(ParseStackSample(View(StackSample(entries, 2, "abc")).bytes, &sample));
   const std::string whole = StackSample(entries, 2);
   for (std::size_t size = 8; size < whole.size(); ++size) {
-    EXPECT_FALSE(ParseStackSample(View(whole.substr(0, size)), &sample)) << size;
+    EXPECT_FALSE(ParseStackSample(View(whole.substr(0, size)).bytes, &sample)) << size;
   }
 }
 

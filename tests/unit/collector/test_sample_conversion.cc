@@ -62,7 +62,7 @@ class SampleConversionTest : public ::testing::Test {
     sample.pid = pid;
     sample.tid = tid;
     sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
-    sample.stack = std::as_bytes(std::span(stack));
+    sample.stack.emplace().entries = std::as_bytes(std::span(stack));
     const absl::Status written = samples_->Write(cpu, sample, timestamp);
     EXPECT_TRUE(written.ok()) << written;
   }
@@ -273,11 +273,11 @@ TEST_F(SampleConversionTest, StacksWithoutTheirUserPartAreMarked) {
   sample.pid = kSamplePid;
   sample.tid = kSampleTid;
   sample.raw = std::as_bytes(std::span(raw.data(), raw.size()));
-  sample.stack = std::as_bytes(std::span(stack));
+  sample.stack.emplace().entries = std::as_bytes(std::span(stack));
   ASSERT_TRUE(samples_->Write(0, sample, 10).ok());
-  sample.lacks_user_frames = true;
+  sample.stack->lacks_user_frames = true;
   ASSERT_TRUE(samples_->Write(0, sample, 20).ok());
-  sample.stack = {};
+  sample.stack->entries = {};
   ASSERT_TRUE(samples_->Write(0, sample, 30).ok());
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 3u);
@@ -297,7 +297,7 @@ TEST_F(SampleConversionTest, SamplesOfCpuTimeAreEventsThatTraceEventKnows) {
   sample.pid = kSamplePid;
   sample.tid = kSampleTid;
   sample.raw = std::as_bytes(std::span(raw.data(), raw.size()));
-  sample.stack = std::as_bytes(std::span(stack));
+  sample.stack.emplace().entries = std::as_bytes(std::span(stack));
   ASSERT_TRUE(samples_->Write(1, sample, 20).ok());
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 1u);

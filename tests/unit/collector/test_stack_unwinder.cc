@@ -152,8 +152,9 @@ struct Sample {
     }
     record.pid = captured.state.pid;
     record.tid = 7;
-    record.copy = {std::as_bytes(std::span(registers)), captured.stack, /*has_64_bits=*/true};
-    record.stack = std::as_bytes(std::span(kernel));
+    SampleStack& stack = record.stack.emplace();
+    stack.copy = {std::as_bytes(std::span(registers)), captured.stack, /*has_64_bits=*/true};
+    stack.entries = std::as_bytes(std::span(kernel));
   }
   std::vector<std::uint64_t> registers;
   std::array<std::uint64_t, 2> kernel = {static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL),
@@ -162,8 +163,9 @@ struct Sample {
 };
 
 std::vector<std::uint64_t> EntriesOf(const SampleRecord& sample) {
-  std::vector<std::uint64_t> entries(sample.stack.size() / 8);
-  std::memcpy(entries.data(), sample.stack.data(), sample.stack.size());
+  const std::span<const std::byte> bytes = sample.stack->entries;
+  std::vector<std::uint64_t> entries(bytes.size() / 8);
+  std::memcpy(entries.data(), bytes.data(), bytes.size());
   return entries;
 }
 
@@ -185,7 +187,7 @@ TEST(StackUnwinder, CompletesSamplesWithTheirStacks) {
   EXPECT_TRUE((*unwinder)->Begin(1, sample.record, 10, OwnCode));  // known already
   WaitFor(unwinder->get());
   (*unwinder)->Complete(1, &sample.record, 10);
-  EXPECT_FALSE(sample.record.is_cut);
+  EXPECT_FALSE(sample.record.stack->is_cut);
   const std::vector<std::uint64_t> entries = EntriesOf(sample.record);
   ASSERT_GT(entries.size(), 3U);
   EXPECT_EQ(entries[1], sample.kernel[1]);
@@ -213,7 +215,7 @@ TEST(StackUnwinder, CountsTheSamplesThatItGivesUp) {
     (*unwinder)->Complete(0, &record, time);
     if (time <= 3) continue;
     ++cut;
-    EXPECT_TRUE(record.is_cut);
+    EXPECT_TRUE(record.stack->is_cut);
     EXPECT_EQ(EntriesOf(record).back(), captured.state.registers[kProgramCounter]);
   }
   const StackUnwinder::Skipped skipped = (*unwinder)->TakeSkipped();
@@ -229,12 +231,12 @@ TEST(StackUnwinder, LeavesSamplesOfTheKernelUnchanged) {
   auto unwinder = StackUnwinder::Start(kMaxFrames);
   ASSERT_TRUE(unwinder.ok());
   SampleRecord record;
-  record.copy.emplace();
+  record.stack.emplace().copy.emplace();
   EXPECT_TRUE((*unwinder)->Begin(0, record, 1, OwnCode));
   EXPECT_EQ((*unwinder)->FindOldest(), StackUnwinder::kNone);
   (*unwinder)->Complete(0, &record, 1);
-  EXPECT_FALSE(record.is_cut);
-  EXPECT_TRUE(record.stack.empty());
+  EXPECT_FALSE(record.stack->is_cut);
+  EXPECT_TRUE(record.stack->entries.empty());
   EXPECT_EQ((*unwinder)->TakeSkipped().count, 0U);
 }
 

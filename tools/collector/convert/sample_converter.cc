@@ -246,16 +246,16 @@ void SampleConverter::ForgetRecent() {
   event_.undecoded = false;
   event_.kind.labels = Slot();
   event_.stack = nullptr;
-  if (!sample.stack.empty() || sample.lacks_user_frames) [[unlikely]]
-    SetStack(sample);
+  if (sample.stack) [[unlikely]]
+    SetStack(*sample.stack, sample.pid);
   current_.sample = &sample;
 }
 
-void SampleConverter::SetStack(const SampleRecord& sample) {
+void SampleConverter::SetStack(const SampleStack& stack, std::uint32_t pid) {
   frames_.clear();
   bool is_kept = false;
-  for (std::size_t at = 0; at + 8 <= sample.stack.size(); at += 8) {
-    const auto entry = internal::Load<std::uint64_t>(sample.stack, at);
+  for (std::size_t at = 0; at + 8 <= stack.entries.size(); at += 8) {
+    const auto entry = internal::Load<std::uint64_t>(stack.entries, at);
     if (entry < static_cast<std::uint64_t>(PERF_CONTEXT_MAX)) {
       if (is_kept) frames_.push_back(entry);
       continue;
@@ -265,16 +265,16 @@ void SampleConverter::SetStack(const SampleRecord& sample) {
     is_kept = entry == static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL) ||
               entry == static_cast<std::uint64_t>(PERF_CONTEXT_USER);
   }
-  if (frames_.empty() && !sample.lacks_user_frames) return;
+  if (frames_.empty() && !stack.lacks_user_frames) return;
   const std::size_t max_frames = current_.tracepoint->max_frames;
-  bool is_cut = sample.lacks_user_frames || sample.is_cut;
+  bool is_cut = stack.lacks_user_frames || stack.is_cut;
   if (max_frames != 0 && frames_.size() >= max_frames) {
     // The kernel does not apply the maximum to user frames that it records later than the sample,
     // or that the collector unwinds from a copy of the stack.
     frames_.resize(max_frames);
     is_cut = true;
   }
-  stack_ = {frames_, sample.pid, is_cut};
+  stack_ = {frames_, pid, is_cut};
   event_.stack = &stack_;
 }
 

@@ -231,7 +231,7 @@ class SampleConverter {
   void Begin(Tracepoint* tracepoint, const SampleRecord& sample, std::uint64_t timestamp);
   // Sets the stack of the event to that of the sample, without the PERF_CONTEXT_ values that
   // separate its parts.
-  void SetStack(const SampleRecord& sample);
+  void SetStack(const SampleStack& stack, std::uint32_t pid);
   void MakeEventHeader(Tracepoint* tracepoint);
   void ConvertKernelEvent();
   void ConvertDotnetEvent(int id);

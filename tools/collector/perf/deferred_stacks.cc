@@ -37,7 +37,8 @@ void DeferredStacks::Add(const PerfRecord& record) {
   SampleRecord sample;
   DeferredStackRecord stack;
   if (ParseSample(record, &sample)) {
-    if (const auto cookie = FindCookie(sample.stack)) {
+    if (!sample.stack) return;
+    if (const auto cookie = FindCookie(sample.stack->entries)) {
       waiting_.push_back({record.timestamp, {sample.tid, *cookie}});
     }
   } else if (ParseDeferredStack(record, &stack)) {
@@ -61,24 +62,26 @@ std::uint64_t DeferredStacks::FindReady(std::uint64_t now) const {
 }
 
 void DeferredStacks::Join(SampleRecord* sample) {
-  const auto cookie = FindCookie(sample->stack);
+  if (!sample->stack) return;
+  SampleStack& stack = *sample->stack;
+  const auto cookie = FindCookie(stack.entries);
   if (!cookie) return;
-  sample->stack = sample->stack.first(sample->stack.size() - kMarkSize);
+  stack.entries = stack.entries.first(stack.entries.size() - kMarkSize);
   const auto found = parts_.find({sample->tid, *cookie});
   // The kernel writes a record without frames if it could not read the stack.
   if (found == parts_.end() || found->second.count == 0) {
-    sample->lacks_user_frames = true;
+    stack.lacks_user_frames = true;
     ++missing_;
     return;
   }
   joined_.clear();
-  for (std::size_t at = 0; at < sample->stack.size(); at += 8) {
-    joined_.push_back(EntryAt(sample->stack, at));
+  for (std::size_t at = 0; at < stack.entries.size(); at += 8) {
+    joined_.push_back(EntryAt(stack.entries, at));
   }
   joined_.push_back(static_cast<std::uint64_t>(PERF_CONTEXT_USER));
   const auto first = frames_.begin() + static_cast<std::ptrdiff_t>(found->second.first);
   joined_.insert(joined_.end(), first, first + static_cast<std::ptrdiff_t>(found->second.count));
-  sample->stack = std::as_bytes(std::span(joined_));
+  stack.entries = std::as_bytes(std::span(joined_));
 }
 
 }  // namespace collector

@@ -47,7 +47,7 @@ bool ParseEnd(std::span<const std::byte> rest, bool is_empty, SampleRecord* samp
 // Parses the registers and the copy of the stack at the start of `*rest`, and removes them. An
 // empty copy has an ABI of 0 and a size of 0. A sample without a copy has at most one u64 of 0
 // there (ParseEnd), so it is not mistaken for a sample with an empty copy.
-bool ParseCopy(std::span<const std::byte>* rest, SampleRecord* sample) {
+bool ParseCopy(std::span<const std::byte>* rest, SampleStack* stack) {
   constexpr std::size_t kRegistersSize = 8 * kUserRegisters.size();
   if (rest->size() < 16) return false;
   const auto abi = Load<std::uint64_t>(*rest, 0);
@@ -70,7 +70,7 @@ bool ParseCopy(std::span<const std::byte>* rest, SampleRecord* sample) {
     *rest = rest->subspan(room + 8);
   }
   copy.has_64_bits = abi == PERF_SAMPLE_REGS_ABI_64;
-  sample->copy = copy;
+  stack->copy = copy;
   return true;
 }
 
@@ -96,11 +96,10 @@ bool ParseComm(const PerfRecord& record, CommRecord* comm) {
   return true;
 }
 
-bool ParseStackSample(const PerfRecord& record, SampleRecord* sample) {
+bool ParseStackSample(std::span<const std::byte> bytes, SampleRecord* sample) {
   constexpr std::size_t kCountOffset = kHeaderSize + 32;
   constexpr std::size_t kEntriesOffset = kCountOffset + 8;
   constexpr std::size_t kRawSize = 4;  // bytes of the size of the raw data
-  const std::span<const std::byte> bytes = record.bytes;
   if (bytes.size() < kEntriesOffset + kRawSize) return false;
   const auto count = Load<std::uint64_t>(bytes, kCountOffset);
   if (count > (bytes.size() - kEntriesOffset - kRawSize) / 8) return false;
@@ -114,18 +113,17 @@ bool ParseStackSample(const PerfRecord& record, SampleRecord* sample) {
   if (raw_size > bytes.size() - raw_offset) return false;
   const bool is_empty = raw_size == 4 && Load<std::uint32_t>(bytes, raw_offset) == 0;
   std::span<const std::byte> rest = bytes.subspan(raw_offset + raw_size);
-  // If the bytes are not a sample with a stack, `*sample` stays unchanged.
   SampleRecord parsed;
+  SampleStack& stack = parsed.stack.emplace();
   if (!ParseEnd(rest, is_empty, &parsed) &&
-      (!ParseCopy(&rest, &parsed) || !ParseEnd(rest, is_empty, &parsed))) {
+      (!ParseCopy(&rest, &stack) || !ParseEnd(rest, is_empty, &parsed))) {
     return false;
   }
+  parsed.pid = Load<std::uint32_t>(bytes, kHeaderSize);
+  parsed.tid = Load<std::uint32_t>(bytes, kHeaderSize + 4);
+  parsed.raw = bytes.subspan(raw_offset, raw_size);
+  stack.entries = bytes.subspan(kEntriesOffset, entries_size);
   *sample = parsed;
-  sample->pid = Load<std::uint32_t>(bytes, kHeaderSize);
-  sample->tid = Load<std::uint32_t>(bytes, kHeaderSize + 4);
-  sample->stack = bytes.subspan(kEntriesOffset, entries_size);
-  sample->lacks_user_frames = false;
-  sample->raw = bytes.subspan(raw_offset, raw_size);
   return true;
 }
 
@@ -135,6 +133,7 @@ bool ParseSwitchIn(const PerfRecord& record, SampleRecord* sample) {
   if (record.bytes.size() < kHeaderSize + kTrailerSize) return false;
   if ((LoadHeader(record.bytes).misc & PERF_RECORD_MISC_SWITCH_OUT) != 0) return false;
   const std::size_t trailer = record.bytes.size() - kTrailerSize;
+  *sample = {};
   sample->kind = SampleRecord::Kind::kSwitchIn;
   sample->pid = Load<std::uint32_t>(record.bytes, trailer);
   sample->tid = Load<std::uint32_t>(record.bytes, trailer + 4);

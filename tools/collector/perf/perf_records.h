@@ -131,6 +131,21 @@ struct UserCopy {
   bool has_64_bits = false;              // whether the thread executes 64-bit code
 };
 
+// The stack of a sample.
+struct SampleStack {
+  // Entries, each a u64: PERF_CONTEXT_KERNEL or PERF_CONTEXT_USER, then the addresses of that part,
+  // innermost frame first. May be empty. May end with kDeferredMark and a cookie, which
+  // DeferredStacks::Join replaces.
+  std::span<const std::byte> entries;
+  bool lacks_user_frames = false;  // the user part was deferred and has not arrived
+  // Whether StackUnwinder has not reached the thread's outermost frame, so that `entries` may lack
+  // frames. Not set for a stack that the kernel has cut at the maximum number of frames.
+  bool is_cut = false;
+  // Registers and a copy of the user stack, which replace the user part of `entries`; no value if
+  // the sample has no copy.
+  std::optional<UserCopy> copy;
+};
+
 struct SampleRecord {
   enum class Kind : std::uint8_t {
     kEvent,      // sample of a tracepoint, or of CPU time
@@ -140,38 +155,29 @@ struct SampleRecord {
   Kind kind = Kind::kEvent;
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
-  std::span<const std::byte> raw;  // record of the tracepoint, common fields first
-  std::uint64_t cgroup = 0;        // id of the thread's cgroup; 0: not reported
-  // Entries of the stack, each a u64: PERF_CONTEXT_KERNEL or PERF_CONTEXT_USER, then the addresses
-  // of that part, innermost frame first. Empty if the sample has no stack. May end with
-  // kDeferredMark and a cookie, which DeferredStacks::Join replaces.
-  std::span<const std::byte> stack;
-  bool lacks_user_frames = false;  // the user part was deferred and has not arrived
-  // Whether StackUnwinder has not reached the thread's outermost frame, so that `stack` may lack
-  // frames. Not set for a stack that the kernel has cut at the maximum number of frames.
-  bool is_cut = false;
-  // Registers and a copy of the user stack, which replace the user part of `stack`; no value if the
-  // sample has no copy.
-  std::optional<UserCopy> copy;
+  std::span<const std::byte> raw;    // record of the tracepoint, common fields first
+  std::uint64_t cgroup = 0;          // id of the thread's cgroup; 0: not reported
+  std::optional<SampleStack> stack;  // no value if the sample has no stack
 };
-// ParseSample parses a sample with or without a stack. ParseStackSample does the same for a sample
-// with a stack, and returns false if the sample has none.
-bool ParseStackSample(const PerfRecord& record, SampleRecord* sample);
+// ParseSample parses a sample with or without a stack. ParseStackSample parses the bytes of a
+// sample with a stack, and returns false if the sample has none. Both set every member of `*sample`
+// or none, so that a caller can use one SampleRecord for many records.
+bool ParseStackSample(std::span<const std::byte> bytes, SampleRecord* sample);
 inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
   const std::span<const std::byte> bytes = record.bytes;
   if (record.type() != PERF_RECORD_SAMPLE || bytes.size() < internal::kSampleFixedSize) {
     return false;
   }
   if (internal::Load<std::uint64_t>(bytes, internal::kHeaderSize + 16) == 0) [[unlikely]] {
-    if (ParseStackSample(record, sample)) return true;
+    if (ParseStackSample(bytes, sample)) return true;
   }
   const auto raw_size = internal::Load<std::uint32_t>(bytes, internal::kSampleFixedSize - 4);
   if (raw_size > bytes.size() - internal::kSampleFixedSize) return false;
+  sample->kind = SampleRecord::Kind::kEvent;
   sample->pid = internal::Load<std::uint32_t>(bytes, internal::kHeaderSize);
   sample->tid = internal::Load<std::uint32_t>(bytes, internal::kHeaderSize + 4);
   sample->raw = bytes.subspan(internal::kSampleFixedSize, raw_size);
-  sample->stack = {};
-  sample->lacks_user_frames = false;
+  sample->stack.reset();
   const std::size_t end = internal::kSampleFixedSize + raw_size;
   sample->cgroup =
       bytes.size() - end >= sizeof sample->cgroup ? internal::Load<std::uint64_t>(bytes, end) : 0;

@@ -522,7 +522,7 @@ std::uint64_t Capture::BeginToUnwind() {
     perf_.rings().PeekOf(cpu, [&](const PerfRecord& record) {
       SampleRecord sample;
       const std::uint64_t timestamp = record.timestamp;
-      if (!ParseSample(record, &sample) || !sample.copy) return;
+      if (!ParseSample(record, &sample) || !sample.stack) return;
       const auto take = [&] { return code->TakeSnapshot(sample.pid, timestamp); };
       if (!unwinder_->Begin(cpu, sample, timestamp, take)) oldest = std::min(oldest, timestamp);
     });
@@ -765,17 +765,8 @@ void Capture::DrainSamples(std::uint64_t limit) {
   perf_.rings().Drain(
       limit,
       [this](std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
-        // unwinder_ may be null although `copy` is set: a process can write an event that looks
-        // like a sample with a copy of the stack.
-        if (sample.copy && unwinder_ != nullptr) [[unlikely]] {
-          SampleRecord complete = sample;
-          unwinder_->Complete(cpu, &complete, timestamp);
-          WriteSample(cpu, complete, timestamp);
-        } else if (sample.kind == SampleRecord::Kind::kEvent && perf_.defers_stacks())
-            [[unlikely]] {
-          SampleRecord joined = sample;
-          deferred_stacks_.Join(&joined);
-          distributor_.Write(cpu, joined, timestamp);
+        if (sample.stack) [[unlikely]] {
+          WriteSampleWithStack(cpu, sample, timestamp);
         } else {
           WriteSample(cpu, sample, timestamp);
         }
@@ -788,6 +779,19 @@ void Capture::DrainSamples(std::uint64_t limit) {
           off_cpu_.Miss(perf_.rings().cpus()[cpu].last_sample(), SessionClockNow());
         }
       });
+}
+
+void Capture::WriteSampleWithStack(std::size_t cpu, const SampleRecord& sample,
+                                   std::uint64_t timestamp) {
+  SampleRecord complete = sample;
+  // unwinder_ may be null although the sample has a copy of the stack: a process can write an event
+  // that looks like such a sample.
+  if (sample.stack->copy && unwinder_ != nullptr) {
+    unwinder_->Complete(cpu, &complete, timestamp);
+  } else if (sample.kind == SampleRecord::Kind::kEvent && perf_.defers_stacks()) {
+    deferred_stacks_.Join(&complete);
+  }
+  WriteSample(cpu, complete, timestamp);
 }
 
 void Capture::PrepareOffCpu(const SessionWriter& session) {

@@ -240,6 +240,8 @@ class Capture {
       off_cpu_.Add(cpu, sample, timestamp);
     }
   }
+  // Completes the stack of the sample before it writes the sample.
+  void WriteSampleWithStack(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp);
   // Reads the user parts of stacks that the kernel has deferred, and begins to unwind the stacks of
   // all waiting samples that have a copy of the stack. Returns the time up to which the rings can
   // be drained, in ns: `now`, or an earlier time before which no sample waits for its stack. If a

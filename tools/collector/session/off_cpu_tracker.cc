@@ -28,9 +28,12 @@ void OffCpuTracker::Add(std::size_t cpu, const SampleRecord& sample, std::uint64
   } else {
     waiting.cgroup = sample.cgroup;
     waiting.stack = stacks_.size();
-    waiting.stack_size = sample.stack.size();
-    waiting.is_cut = sample.is_cut;
-    stacks_.insert(stacks_.end(), sample.stack.begin(), sample.stack.end());
+    if (sample.stack) {
+      const std::span<const std::byte> entries = sample.stack->entries;
+      waiting.stack_size = entries.size();
+      waiting.is_cut = sample.stack->is_cut;
+      stacks_.insert(stacks_.end(), entries.begin(), entries.end());
+    }
   }
   waiting_.push_back(waiting);
 }
@@ -120,8 +123,9 @@ void OffCpuTracker::SwitchIn(const Waiting& waiting,
   interval.sample.pid = waiting.pid;
   interval.sample.tid = waiting.tid;
   interval.sample.cgroup = thread.cgroup;
-  interval.sample.stack = thread.stack;
-  interval.sample.is_cut = thread.is_cut;
+  SampleStack& stack = interval.sample.stack.emplace();
+  stack.entries = thread.stack;
+  stack.is_cut = thread.is_cut;
   consume(interval);
 }
 

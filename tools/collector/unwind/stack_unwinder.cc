@@ -98,30 +98,33 @@ void StackUnwinder::Run(std::promise<pid_t> tid) {
   }
 }
 
+bool StackUnwinder::HasCopy(const SampleRecord& sample) {
+  return sample.stack && sample.stack->copy && !sample.stack->copy->registers.empty();
+}
+
 ThreadState StackUnwinder::StateOf(const SampleRecord& sample, std::uint64_t timestamp) {
   ThreadState state;
   state.pid = sample.pid;
   state.timestamp = timestamp;
   for (std::size_t i = 0; i < kUserRegisters.size(); ++i) {
     state.registers[kUserRegisters[i]] =
-        internal::Load<std::uint64_t>(sample.copy->registers, i * sizeof(std::uint64_t));
+        internal::Load<std::uint64_t>(sample.stack->copy->registers, i * sizeof(std::uint64_t));
   }
   return state;
 }
 
 bool StackUnwinder::Begin(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp,
                           absl::FunctionRef<std::shared_ptr<const CodeSnapshot>()> code) {
-  if (!sample.copy || sample.copy->registers.empty()) return true;
+  if (!HasCopy(sample)) return true;
+  const UserCopy& copy = *sample.stack->copy;
   const Key key(cpu, timestamp, sample.tid);
   if (jobs_.contains(key)) return true;
-  if (jobs_.size() >= limits_.samples || bytes_ + sample.copy->stack.size() > limits_.bytes) {
-    return false;
-  }
+  if (jobs_.size() >= limits_.samples || bytes_ + copy.stack.size() > limits_.bytes) return false;
   auto job = std::make_shared<Job>();
-  job->copy.assign(sample.copy->stack.begin(), sample.copy->stack.end());
+  job->copy.assign(copy.stack.begin(), copy.stack.end());
   job->state = StateOf(sample, timestamp);
   job->state.stack = job->copy;
-  job->has_64_bits = sample.copy->has_64_bits;
+  job->has_64_bits = copy.has_64_bits;
   job->code = code();
   bytes_ += job->copy.size();
   jobs_.emplace(key, job);
@@ -148,7 +151,8 @@ void StackUnwinder::GiveUp(std::uint64_t limit) {
 }
 
 void StackUnwinder::Complete(std::size_t cpu, SampleRecord* sample, std::uint64_t timestamp) {
-  if (!sample->copy || sample->copy->registers.empty()) return;
+  if (!HasCopy(*sample)) return;
+  SampleStack& stack = *sample->stack;
   std::shared_ptr<Job> job;
   if (const auto found = jobs_.find(Key(cpu, timestamp, sample->tid)); found != jobs_.end()) {
     job = std::move(found->second);
@@ -156,21 +160,21 @@ void StackUnwinder::Complete(std::size_t cpu, SampleRecord* sample, std::uint64_
     jobs_.erase(found);
   }
   entries_.clear();
-  for (std::size_t at = 0; at + 8 <= sample->stack.size(); at += 8) {
-    entries_.push_back(internal::Load<std::uint64_t>(sample->stack, at));
+  for (std::size_t at = 0; at + 8 <= stack.entries.size(); at += 8) {
+    entries_.push_back(internal::Load<std::uint64_t>(stack.entries, at));
   }
   entries_.push_back(static_cast<std::uint64_t>(PERF_CONTEXT_USER));
   if (job != nullptr && job->is_done.load(std::memory_order_acquire)) {
     entries_.insert(entries_.end(), job->frames.begin(), job->frames.end());
-    sample->is_cut = !job->is_whole;
+    stack.is_cut = !job->is_whole;
   } else {
     entries_.push_back(StateOf(*sample, timestamp).registers[kProgramCounter]);
-    sample->is_cut = true;
+    stack.is_cut = true;
     if (skipped_.count++ == 0) skipped_.first = timestamp;
     skipped_.first = std::min(skipped_.first, timestamp);
     skipped_.last = std::max(skipped_.last, timestamp);
   }
-  sample->stack = std::as_bytes(std::span<const std::uint64_t>(entries_));
+  stack.entries = std::as_bytes(std::span<const std::uint64_t>(entries_));
 }
 
 }  // namespace collector

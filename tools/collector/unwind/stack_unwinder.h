@@ -81,8 +81,8 @@ class StackUnwinder {
   // Removes the samples with timestamps up to `limit` from the queue, so that the thread does not
   // unwind them. Complete then counts these samples as skipped.
   void GiveUp(std::uint64_t limit);
-  // Sets `sample->is_cut` and `sample->stack`, which is valid until the next call of this function.
-  // Does nothing if the sample has no copy of its stack.
+  // Sets `entries` and `is_cut` of the sample's stack. The entries are valid until the next call of
+  // this function. Does nothing if the sample has no copy of its stack.
   void Complete(std::size_t cpu, SampleRecord* sample, std::uint64_t timestamp);
 
   // Counts samples that Complete has completed without unwinding, and the times of the first and
@@ -113,6 +113,7 @@ class StackUnwinder {
 
   StackUnwinder(std::size_t max_frames, const Limits& limits, base::UniqueFd wake);
   void Run(std::promise<pid_t> tid);
+  static bool HasCopy(const SampleRecord& sample);
   static ThreadState StateOf(const SampleRecord& sample, std::uint64_t timestamp);
 
   const std::size_t max_frames_;
