@@ -62,8 +62,8 @@ struct VerifyReport {
 
 // Reads `source` to its end, or to the first block that cannot be read or exceeds a limit. For V4
 // and V5 streams, checks only that they are readable. Returns an error of Reader::Open() if the
-// stream cannot be verified at all. For V6 streams, also returns an error of `source` before the
-// EndOfStream block; but DataLoss, the error for cut input, becomes a finding.
+// stream cannot be verified at all. For V6 streams, also returns the error if `source` fails before
+// the EndOfStream block; but DataLoss, the error for cut input, becomes a finding.
 absl::StatusOr<VerifyReport> Verify(std::unique_ptr<Source> source,
                                     const VerifyOptions& options = {});
 

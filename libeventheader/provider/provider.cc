@@ -62,8 +62,8 @@ namespace {
 [[gnu::always_inline]] inline std::byte* PutHead(std::byte* out, const eh_static_event& event,
                                                  const Activity& activity) noexcept {
   // The other PutHead() writes header and metadata after the room for the activity. The header
-  // belongs before the activity, so this function copies it to the start. The activity then
-  // overwrites the misplaced header.
+  // belongs before the activity, so this function writes it again there. The activity then
+  // overwrites the header that is in the wrong place.
   std::byte* const end = PutHead(out + internal::ActivitySize(activity.related != nullptr), event);
   __builtin_memcpy(out, &event + 1, sizeof(wire::Header));
   internal::PutActivity(out + sizeof(wire::Header), activity.id.data(), activity.related);

@@ -26,8 +26,8 @@ class Registry {
   void Remove(EventSet* set) noexcept;
   void Remove(const ProviderBase& provider) noexcept;
 
-  // Returns 0, or the errno of the newest set of the provider that is not registered. Returns
-  // ENOTCONN if the provider has no sets.
+  // Returns 0 if all sets of the provider are registered. Otherwise, returns the errno of the
+  // newest set that is not, or ENOTCONN if the provider has no sets.
   int Status(const ProviderBase& provider) noexcept;
   // Tries to register all sets of one provider, or of all providers (null), that are not registered
   // or whose handle is no longer valid. Returns 0, or the errno of the newest of these sets that is

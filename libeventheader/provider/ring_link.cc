@@ -264,7 +264,7 @@ bool RingLink::HasBell() const noexcept {
 // Makes writers send the message Full to the collector, or to Step() if the connection is inline.
 void RingLink::SetBell() noexcept {
   if (!sender_.is_started()) return ring_memory.SetBell(socket_);
-  // If the bell cannot be created, complete chunks wait for the next round.
+  // If the bell cannot be created, complete chunks wait for the next call of Step().
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) return;
   OwnDescriptor writers_end;

@@ -174,7 +174,7 @@ absl::Status Writer::Impl::CheckMetadata(const EventMetadata& metadata) const {
     return refuse(absl::StrCat("TraceEvent needs an id of at most ", traceevent::kMaxEventId));
   }
   if (!metadata.opcode && traceevent::TakesOpcodeFrom(metadata.name)) {
-    return refuse("TraceEvent derives an opcode from the end of this name; set an opcode, or 0");
+    return refuse("TraceEvent derives an opcode from the end of this name; set one (0: none)");
   }
   switch (event_ids.Find(metadata)) {
     case EventIdTable::Clash::kNone:

@@ -396,7 +396,8 @@ std::vector<Finding> CheckNames(const Facts& facts) {
          absl::StrCat("tracepoint ", tracepoint.name, " has the fields '", *tracepoint.fields,
                       "' instead of those of EventHeader; services cannot register it"),
          absl::StrCat("delete it with 'eventheader unregister ", tracepoint.name,
-                      "', which shows its users if it is in use; then restart the service")});
+                      "', and restart the service; if the tracepoint is in use, the command fails "
+                      "and shows by whom")});
   }
   return findings;
 }

@@ -146,8 +146,8 @@ void PutDotnet(std::string* text, const SessionStatus& session) {
   PutFact(text, ".NET", base::Printable(absl::StrJoin(session.dotnet, " ")));
   PutFact(text, "",
           absl::StrCat("processes: ", session.dotnet_enabled, " enabled their events, ",
-                       session.dotnet_not_enabled,
-                       " did not; requests not sent: ", session.dotnet_not_asked));
+                       session.dotnet_not_enabled, " did not, ", session.dotnet_not_asked,
+                       " were not asked"));
   for (const control::DotnetProcess& process : session.dotnet_processes) {
     if (process.reason.empty()) continue;
     absl::StrAppendFormat(text, "    %u (%s): %s\n", process.pid, base::Printable(process.name),

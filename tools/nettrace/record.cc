@@ -490,8 +490,8 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
   }
 }
 
-// Sets the stacks of each selector that a --stacks follows. If --stacks precedes all selectors,
-// sets the stacks of the samples of --cpu and --off-cpu.
+// Applies each --stacks to the selector directly before it. If --stacks precedes all selectors,
+// applies it to the samples of --cpu and --off-cpu.
 absl::Status ReadStacks(const RecordArguments& arguments, collector::SessionOptions* session) {
   const bool has_samples = !arguments.cpu_rate.empty() || arguments.off_cpu;
   for (std::size_t i = 0; i < arguments.stacks.size(); ++i) {
@@ -500,8 +500,7 @@ absl::Status ReadStacks(const RecordArguments& arguments, collector::SessionOpti
     if (before == 0 && !has_samples) {
       return absl::InvalidArgumentError(
           "--stacks must follow the -e that it applies to; before the first -e, it applies to "
-          "--cpu "
-          "and --off-cpu");
+          "--cpu and --off-cpu");
     }
     absl::StatusOr<collector::StackOptions> stacks =
         collector::ParseStacks(text == kNoValue ? "" : text, collector::KernelMaxFrames());

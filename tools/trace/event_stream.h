@@ -50,9 +50,9 @@ class EventStream {
   enum class Step : std::uint8_t {
     kEvent,       // an event that passes the filter
     kOtherEvent,  // an event that does not pass the filter, or is a record of ring positions
-    // Events were lost before the next event or sequence point, or by a thread before it was
-    // removed. The contents of lost events are unknown, so only the times of the filter apply to a
-    // loss.
+    // Events were lost before the next event or sequence point, or before their thread was
+    // removed. The contents of lost events are unknown, so the filter selects a loss only by its
+    // time.
     kLoss,
     kSequencePoint,  // pointers to metadata and threads of earlier events become invalid
     kEnd,

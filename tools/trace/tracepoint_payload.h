@@ -24,8 +24,8 @@ namespace trace {
 // Holds the fields and notes of one metadata row, and the values of the event that was loaded last.
 class TracepointPayload {
  public:
-  // Reads the fields and notes of a row. Returns null if the row has no valid notes, or has fields
-  // of a type that kernel tracepoints do not have.
+  // Reads the fields and notes of a metadata row; tracepoint_keys.h describes the notes. Returns
+  // null if they are missing or invalid, or if a field has a type that tracepoints do not have.
   static std::unique_ptr<TracepointPayload> Read(const nettrace::EventMetadata& metadata);
 
   // Reads the values of `event`, whose metadata row must be the row that was passed to Read(). If

@@ -20,7 +20,7 @@
 namespace trace {
 
 // Receives the values of a payload, in the order of its fields. Views are valid only during the
-// call. A value is an object, an array, or a call of one of the functions after EndArray(). Within
+// call. A value is an object, an array, or a call of one of the functions from Null() on. Within
 // an object, a call of Key() precedes each value. If `repeats_names`, several members of an object
 // may have the same key.
 class ValueOutput {

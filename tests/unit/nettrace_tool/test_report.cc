@@ -340,7 +340,7 @@ TEST_F(ReportModelTest, SampleKeepsItsFloorBesideErrors) {
   }
   const std::vector<std::uint64_t> ticks = Select(1000 * (SingleEvents::kRowBytes + 2));
   const auto samples = std::count_if(ticks.begin(), ticks.end(), [](auto t) { return t % 2 == 1; });
-  // The sample keeps 5 % of the bytes, which are 50 events. Half of these are errors.
+  // The sample keeps 5 % of the bytes, which are 50 events: 25 errors and 25 others.
   EXPECT_GE(samples, 25);
   EXPECT_GE(ticks.size() - static_cast<std::size_t>(samples), 400u);
 }

@@ -173,8 +173,8 @@ class SampleConverter {
     SchemaShares::Provider* share = nullptr;  // null for other than EventHeader tracepoints
     std::size_t max_frames = 0;               // maximum frames of a stack; 0: events have no stacks
     TracepointSchema layout;
-    // Forms of the events of a tracepoint that is not an EventHeader tracepoint: `bytes` if all
-    // text is ASCII, and `utf16` if some is not.
+    // Metadata rows of a tracepoint that is not an EventHeader tracepoint: for events whose text
+    // is all ASCII, for events with other text, and for events that cannot be decoded.
     Slot bytes;
     Slot utf16;
     Slot undecoded;

@@ -361,7 +361,7 @@ class RingFeed final : private RingServerUser {
   static RingReport::Service Describe(Client* client, std::size_t most_tracepoints);
   static RingReport::Losses LossesOf(const Client& client);
   static void AddTo(const Client& client, RingReport::Totals* totals);
-  // Removes the thread of the writer with this ordinal, if there is one.
+  // Removes the entry of the thread whose writer has this ordinal, if there is one.
   void EraseThread(Client* client, std::uint64_t ordinal);
   void RemoveThread(Thread* thread);
   void Forget(std::uint64_t number);

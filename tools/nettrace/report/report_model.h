@@ -293,8 +293,8 @@ class ReportModel {
   // Returns a time before `ticks`. At least kNeighbors events are between the two times, or all
   // events before `ticks` if there are fewer.
   std::uint64_t NeighborsFrom(std::uint64_t ticks) const;
-  // Moves next_end_ past the ends that are earlier than `ticks`. Passes the events in waiting_,
-  // which are the neighbors before the first of these ends, to KeepFor and else to Sample.
+  // Moves next_end_ past the ends that are earlier than `ticks`. Passes each event in waiting_ to
+  // KeepFor as a neighbor of the first of these ends. Passes it to Sample if KeepFor refuses it.
   void PassEnds(std::uint64_t ticks);
   // Adds the event that `make` returns to single_events_, and returns true. Returns false if `key`
   // has no value, or if SingleEvents::Wants returns false.
