@@ -112,7 +112,8 @@ class RingsTest(unittest.TestCase):
         return threads
 
     def run_at_full_speed(self, ring, events=ARGS.events):
-        """Runs services whose threads write this number of events each. Returns the summary of the recording."""
+        """Runs services whose threads write this number of events each. Returns the summary of the recording, and the
+        number of events that were not lost when they were written."""
         progress = Progress(self.folder / "progress", SERVICES)
         began = time.monotonic()
         with self.record(ring) as summary:
@@ -128,21 +129,31 @@ class RingsTest(unittest.TestCase):
                 service.stdout.close()
         recorded = time.monotonic()
         threads = self.check_file(summary)
+        all_written = 0
         for number, service in enumerate(services):
             for thread in range(THREADS):
                 with self.subTest(service=number, thread=thread):
                     tid, calls, written, disabled = progress.of(number, thread)
                     self.assertEqual((calls, disabled), (events, 0))
                     shown, lost, following = threads.pop((number, thread), None) or threads.pop(("ids", service.pid, tid))
-                    self.assertEqual((shown, shown + lost, following), (written, events, events))
+                    self.assertEqual((shown + lost, following), (events, events))
+                    # An inline service that ends waits for a collector that takes no data, but only for 1 s. The rest of
+                    # its events is then lost. On a busy machine, this may happen.
+                    if TRANSPORT == "ring":
+                        self.assertEqual(shown, written)
+                    else:
+                        self.assertLessEqual(shown, written)
+                    all_written += written
         self.assertEqual(threads, {})
-        print(f"rings of {ring}: {summary['events']} events, {summary['late']} late, {summary['lost']} lost, {recorded - began:.1f} s, "
+        print(f"rings of {ring}: {all_written} events written, {summary['events']} recorded, {summary['late']} late, "
+              f"{summary['lost']} lost, {recorded - began:.1f} s, "
               f"checked in {time.monotonic() - recorded:.1f} s", flush=True)
         self.assertGreater(summary["events"], 0)
-        return summary
+        return summary, all_written
 
     def test_full_speed_into_small_rings(self):
-        self.assertGreater(self.run_at_full_speed("256K")["lost"], 0)
+        summary, _ = self.run_at_full_speed("256K")
+        self.assertGreater(summary["lost"], 0)
 
     def test_full_speed_into_large_rings(self):
         self.run_at_full_speed("16M")
@@ -151,9 +162,10 @@ class RingsTest(unittest.TestCase):
         # The collector permits 512 MiB for the rings of all services of a user, so the number of events is limited.
         events = min(ARGS.events, 250_000)
         mebibytes = (events * THREADS * MAX_EVENT >> 20) + 16
-        summary = self.run_at_full_speed(f"{mebibytes}M", events)
-        self.assertEqual(summary["lost"], 0)
+        summary, written = self.run_at_full_speed(f"{mebibytes}M", events)
+        self.assertEqual(written, events * SERVICES * THREADS)
         if TRANSPORT == "ring":
+            self.assertEqual(summary["lost"], 0)
             # An interval ends when all services have been read up to its end. Only events that a thread was writing at
             # this time may come late. Over the socket, events may arrive long after their time.
             self.assertLess(summary["late"], summary["events"] // 50)

@@ -239,8 +239,14 @@ class RingTest(unittest.TestCase):
         output = self.record_command("ExampleService", ARGS.example, "--events", "1000000", "--threads", "2")
         written, failed = map(int, re.search(r"(\d+) events written, (\d+) failed", output).groups())
         summary = json.loads(output.splitlines()[-1])
-        self.assertEqual((summary["events"], summary["lost"], summary["unknownServices"]), (written, failed, []))
-        self.assertGreater(written, 0)
+        self.assertEqual((summary["events"] + summary["lost"], summary["unknownServices"]), (written + failed, []))
+        self.assertGreater(summary["events"], 0)
+        # An inline service that ends waits for a collector that takes no data, but only for 1 s. The rest of its events is
+        # then lost. On a busy machine, this may happen.
+        if TRANSPORT == "ring":
+            self.assertEqual(summary["lost"], failed)
+        else:
+            self.assertGreaterEqual(summary["lost"], failed)
 
     def test_service_that_is_killed(self):
         recording = self.start("-e", "Ring_Service")
