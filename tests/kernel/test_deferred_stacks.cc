@@ -22,8 +22,8 @@ namespace {
 
 // Returns whether the stack has a frame in user space.
 bool HasUserFrame(const SampleRecord& sample) {
-  bool is_user = false;
   if (!sample.stack) return false;
+  bool is_user = false;
   for (std::size_t at = 0; at < sample.stack->entries.size(); at += 8) {
     std::uint64_t entry = 0;
     std::memcpy(&entry, sample.stack->entries.data() + at, sizeof entry);

@@ -173,11 +173,11 @@ class SampleConverter {
     SchemaShares::Provider* share = nullptr;  // null for other than EventHeader tracepoints
     std::size_t max_frames = 0;               // maximum frames of a stack; 0: events have no stacks
     TracepointSchema layout;
-    // Metadata rows of a tracepoint that is not an EventHeader tracepoint: for events whose text
-    // is all ASCII, for events with other text, and for events that cannot be decoded.
+    // Metadata rows. `bytes` and `utf16` are of a tracepoint that is not an EventHeader tracepoint:
+    // for events whose text is all ASCII, and for events with other text.
     Slot bytes;
     Slot utf16;
-    Slot undecoded;
+    Slot undecoded;  // for events that cannot be decoded
     absl::flat_hash_map<SchemaKey, std::unique_ptr<Schema>, SchemaHash> schemas;
     // Recently used schemas by a hash of a few bytes of their keys; null for unused entries. Empty
     // if this is not an EventHeader tracepoint.

@@ -164,7 +164,7 @@ bool ProcessTracker::EndThread(std::uint32_t pid, std::uint32_t tid, std::uint64
 void ProcessTracker::End(std::uint32_t pid, std::uint64_t timestamp) {
   auto process = processes_.extract(pid);
   // If the path of the program is still not known, names the process after its main thread. The
-  // path stays unknown if the MMAP record was lost, or if the process has not mapped the file.
+  // path stays unknown if the record of its mapping was lost, or if the process has not mapped it.
   if (const std::optional<Program> program = std::move(process.mapped().executing)) {
     SetProgram(pid, &process.mapped(), program->name, program->timestamp);
   }

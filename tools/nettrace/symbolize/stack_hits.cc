@@ -13,7 +13,7 @@
 namespace tools::symbolize {
 namespace {
 
-// Estimated bytes of a mapping or file without its path, and of an address.
+// Estimated bytes of a mapping or file without its name, and of an address.
 constexpr std::size_t kEntrySize = 256;
 constexpr std::size_t kAddressSize = 48;
 
