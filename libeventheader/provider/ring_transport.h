@@ -155,10 +155,10 @@ class RingTransport final : public Transport, private RingLinkUser {
   bool awaits_words_ = false;
 
   // True in the child of a fork if the parent had a helper thread, or if this flag was true in the
-  // parent. The first event, or Poll(), clears the flag and tries to start the thread. A
-  // registration clears the flag after it has started the thread. Events in signal handlers must
-  // not start the thread; after kMaxAttempts of them, the flag is cleared, and the child's sets are
-  // disabled.
+  // parent. A registration starts the thread and then clears the flag. Poll(), and the first event
+  // that is not written in a signal handler, clear the flag and then try to start the thread.
+  // Events in signal handlers must not start it: after kMaxAttempts such events, the flag is
+  // cleared, and the child's sets are disabled.
   std::atomic<bool> is_armed_{false};
   std::atomic<int> attempts_{0};
   sigset_t fork_mask_{};

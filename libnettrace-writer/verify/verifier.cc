@@ -453,11 +453,11 @@ void Verifier::CheckRemoveThreadBlock() {
     if (!reader.ok())
       return Report(RuleId::kThreadRow, offset, "a RemoveThread row does not fit its block");
     if (ToNumber(entry.thread) < traceevent::kMinRemovableThreadIndex) {
-      Report(RuleId::kRemoveThreadIndex, offset,
-             absl::StrCat(
-                 "thread index ", ToNumber(entry.thread),
-                 " is one that TraceEvent may take for the OS id of a thread; the minimum is ",
-                 traceevent::kMinRemovableThreadIndex));
+      Report(
+          RuleId::kRemoveThreadIndex, offset,
+          absl::StrCat("thread index ", ToNumber(entry.thread),
+                       " is one that TraceEvent may take for the OS id of a thread; use at least ",
+                       traceevent::kMinRemovableThreadIndex));
     }
     const auto thread = threads_.find(entry.thread);
     if (thread == threads_.end()) {

@@ -160,8 +160,8 @@ void PutServiceCounts(std::string* text, const ServicesStatus& services) {
   };
   put("connected", kGauge, "", "Connected services that pass events through rings.",
       services.services.size());
-  put("ring_bytes", kGauge, "bytes", "Memory that the connected services may use for events.",
-      totals.ring_bytes);
+  put("ring_bytes", kGauge, "bytes",
+      "Sum of the limits of memory for events of the connected services.", totals.ring_bytes);
   put("events", kCounter, "", "Events read from the rings of services.", totals.events);
   put_reasons("lost_events", "Events that services could not write to their rings, by reason.",
               totals.lost);

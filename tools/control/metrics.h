@@ -11,10 +11,10 @@
 
 namespace control {
 
-// Maximum number of losses of one session that have their own time series. A session has a loss for
-// each CPU and tracepoint, and the largest losses have their own series. All smaller losses are
-// added up in one more series with the labels "other". This limit keeps the number of series
-// independent of the number of CPUs.
+// Maximum number of counts of lost events of one session that have their own time series. A session
+// has a count for each pair of a CPU and a tracepoint. The largest counts have their own series.
+// All smaller counts are added up in one more series with the labels "other". This limit keeps the
+// number of series independent of the number of CPUs.
 inline constexpr std::size_t kMaxLossSeries = 20;
 
 // Returns the text, which ends with the line "# EOF". The names of `sessions` must differ. If the

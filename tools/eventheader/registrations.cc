@@ -33,9 +33,10 @@ absl::StatusOr<std::vector<std::uint64_t>> ParseNumbers(const char* what, const 
                                                         std::uint64_t min, std::uint64_t max) {
   std::vector<std::uint64_t> numbers;
   const auto wrong = [&](absl::string_view part) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, " ", text, ": invalid number or range '", part, "'; use ", min, " to ",
-                     max, ", the smaller number first, e.g. '1-4', '1,2,4' or '0x1,0x2'"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " ", text, ": invalid number or range '", part, "'; use ", min, " to ", max,
+        ", and in a range the smaller number first, e.g. '1-4', '1,2,4' or "
+        "'0x1,0x2'"));
   };
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
     const std::pair<absl::string_view, absl::string_view> range =

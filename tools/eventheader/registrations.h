@@ -33,7 +33,7 @@ class Registrations {
   // Maximum number of tracepoints. It equals the kernel's default limit for the whole machine,
   // which kernel.user_events_max changes.
   static constexpr std::size_t kMaxTracepoints = 32768;
-  // Maximum number of bytes of a file.
+  // Maximum number of bytes that AddText() accepts.
   static constexpr std::size_t kMaxText = std::size_t{4} << 20;
   // Maximum number of errors that are kept; further errors are only counted.
   static constexpr std::size_t kMaxErrors = 50;

@@ -133,7 +133,7 @@ void PutLosses(std::string* text, const SessionStatus& session) {
 // Adds the settings of samples and stacks, if the session has any.
 void PutSamples(std::string* text, const SessionStatus& session) {
   if (session.cpu_rate != 0) {
-    PutFact(text, "samples", absl::StrCat(session.cpu_rate, " per second of each CPU's time"));
+    PutFact(text, "samples", absl::StrCat(session.cpu_rate, " per second on each busy CPU"));
   }
   if (session.off_cpu) PutFact(text, "off-CPU", "the times in which threads have no CPU");
   PutList(text, "stacks", session.stacks);

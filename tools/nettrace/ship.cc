@@ -200,7 +200,7 @@ void AddShip(CLI::App& app, int* exit_code) {
                    "Write metrics in OpenMetrics to this file, at most once a second")
       ->type_name("FILE");
   command->add_flag("--json", arguments->json,
-                    "At the end, print the counts as JSON, to standard output");
+                    "At the end, print the counts of files, events and requests as JSON");
   command->footer(
       "Each event becomes a log record of OTLP/HTTP, as with export --to otlp. A request is "
       "repeated until the receiver answers it, so an event arrives at least once. It may arrive "

@@ -120,7 +120,7 @@ absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& set
   options.interval = settings.interval;
   // With 0, services with rings in user space need not keep their events until this session has
   // delivered them. With another value, a slow reader of a pipe or tail would make these services
-  // keep the events of all sessions. Begin() sets one for sessions that write files.
+  // keep the events of all sessions. Begin() sets another value for sessions that write files.
   options.longest_delivery = absl::ZeroDuration();
   options.only_rings = place.only_rings;
   if (place.only_rings) options.target = ToTargetSelection(settings.target);

@@ -74,7 +74,7 @@ class CtlTest(unittest.TestCase):
         self.check_printable(text)
         for part in ("web: suspended since ", "1,234,567, 12.3k/s", "5,000 (1,000 because of a slow output)",
                      "14 files, 0 B", "/web-1.nettrace.partial", "(not known)", "Shop*:5", "its format cannot be read",
-                     "(elsewhere)", "997 per second of each CPU's time", "times in which threads have no CPU",
+                     "(elsewhere)", "997 per second on each busy CPU", "times in which threads have no CPU",
                      ": user,max=30", "warnings:", "has no names", "e" * 200 + "\\u001b[2J"):
             self.assertIn(part, text)
         both = self.ctl("status", "web", "box")

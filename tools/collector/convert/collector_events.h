@@ -43,7 +43,8 @@ class CollectorEvents {
   // Sets the writer, which must outlive this object. `trace` describes the trace that the writer
   // was created with. Must be called before Write().
   void Open(nettrace::Writer* writer, const nettrace::TraceInfo& trace);
-  // Sets the minimum timestamp of the events that Write() writes.
+  // Sets the earliest time of the events that Write() writes. Events that are earlier get this
+  // time.
   void Begin(std::uint64_t start) { earliest_ = start; }
 
   // Records that `count` events of a tracepoint ("system:event"; empty if not known) were lost on a

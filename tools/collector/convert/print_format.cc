@@ -207,8 +207,8 @@ class PrintFormatCompiler {
     bool hex = false;
     bool decimal = false;
     std::vector<SymbolPiece> pieces;
-    // Name of the first value, if `pieces` does not contain it. Add() inserts it when another value
-    // follows that is not displayed together with the first.
+    // Name of the first value, if `pieces` does not contain it. Add() inserts it when it adds a
+    // value that is displayed separately from the first.
     std::string first_name;
   };
 

@@ -147,7 +147,8 @@ absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::Eve
         "the maximum number of metadata rows is reached; a sequence point must flush them first");
   }
   absl::StatusOr<nettrace::MetadataId> added = AddRow(event.source->MetadataFor(event));
-  // Remembers that the file cannot hold this row: it is invalid, or longer than a row may be.
+  // Remembers that the file cannot hold the metadata row of this form: the row is invalid, or
+  // longer than a row may be.
   if (absl::IsInvalidArgument(added.status()) || absl::IsOutOfRange(added.status())) {
     unusable_forms_.Set(event.kind.form, true);
     return absl::InvalidArgumentError(added.status().message());

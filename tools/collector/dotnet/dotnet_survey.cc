@@ -37,8 +37,8 @@ constexpr int kFirstMajor = 10;  // first version that writes events to user_eve
 constexpr absl::Duration kVersionWithin = absl::Seconds(2);
 
 constexpr char kTooOldRemedy[] =
-    "'nettrace record --dotnet' records runtimes from .NET Core 3.1 on through EventPipe, without "
-    "stacks; to record through user_events, use .NET 10 or newer";
+    "'nettrace record --dotnet' records .NET Core 3.1 and newer through EventPipe, without stacks; "
+    "to record through user_events, use .NET 10 or newer";
 
 // Skips a text. Returns false if it is not complete.
 bool SkipText(ByteReader* reader) {

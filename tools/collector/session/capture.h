@@ -106,8 +106,9 @@ struct CaptureOptions {
   // covers threads that a daemon starts later.
   bool leave_out_own_process = false;
   // Minimum time between two checks for CPUs that have come online or gone offline. A check is made
-  // when the capture wakes up for another reason or an interval ends. Checks are needed even if the
-  // kernel reports CPUs that come online: they determine when a CPU was last known to be offline.
+  // when the capture wakes up for another reason, or an interval of a session ends. Checks are
+  // needed even if the kernel reports CPUs that come online: they determine when a CPU was last
+  // known to be offline.
   absl::Duration cpu_look = absl::Milliseconds(900);
 };
 

@@ -156,10 +156,10 @@ class ActivityCursor : public RowCursor<Activity> {
               [](const Activity& a, const Activity& b) { return a.number < b.number; });
     for (Activity& activity : open) Add(std::move(activity));
     if (open_.forgotten() == 0) return;
-    inputs().AddRemark(absl::StrCat("more than ", trace::kMaxOpenActivities,
-                                    " activities were open at a time; the table activities lacks ",
-                                    open_.forgotten(),
-                                    " of them; select fewer events with --provider or --event"));
+    inputs().AddRemark(absl::StrCat(
+        "more than ", trace::kMaxOpenActivities,
+        " activities were open at a time; the table 'activities' lacks ", open_.forgotten(),
+        " of them; select fewer events with --provider or --event"));
   }
   void Forget() override {
     open_ = {};
@@ -331,8 +331,9 @@ class ProcessCursor : public RowCursor<Process> {
     if (known != processes_.end()) return &known->second;
     if (processes_.size() >= kMaxProcesses) RemoveEnded();
     if (processes_.size() >= kMaxProcesses) {
-      inputs().AddRemark(absl::StrCat("more than ", kMaxProcesses,
-                                      " processes ran at a time; the table processes lacks some"));
+      inputs().AddRemark(
+          absl::StrCat("more than ", kMaxProcesses,
+                       " processes ran at a time; the table 'processes' lacks some"));
       return nullptr;
     }
     Process& process = processes_[key];

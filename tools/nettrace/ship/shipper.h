@@ -1,10 +1,10 @@
 // Sends the events of files to an OTLP receiver, and continues where an earlier run ended.
 //
-// The position in a file is the number of its first records that need not be sent again. It is
-// saved after each request that the receiver has answered. After a crash, the file is read from its
-// beginning, and these records are left out. A record is sent twice if the answer to its request
-// was lost. Both copies have the same uid, because a file yields the same records and uids whenever
-// it is read.
+// The position in a file is the count of records at its beginning that need not be sent again. It
+// is saved after each request that the receiver has answered. The next run, also after a crash,
+// reads the file from its beginning and leaves out these records. A record is sent twice if the
+// answer to its request was lost. Both copies have the same uid, because a file yields the same
+// records and uids whenever it is read.
 #ifndef TOOLS_NETTRACE_SHIP_SHIPPER_H_
 #define TOOLS_NETTRACE_SHIP_SHIPPER_H_
 

@@ -46,8 +46,8 @@ bool has_small_queues = false;
 
 }  // namespace
 
-// Replaces the function of the C library, so that a test can act between the library's check of a
-// descriptor and its use.
+// Replaces the function of the C library, so that a test can act after libeventheader has checked a
+// descriptor and before it uses the descriptor.
 extern "C" ssize_t send(int fd, const void* bytes, size_t size, int flags) {
   using eh::internal::ring::MessageType;
   eh::internal::ring::Message message{};

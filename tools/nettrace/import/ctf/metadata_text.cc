@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kMetadataPacketMagic = 0x75D11D57;
 // Size of magic, uuid[16], checksum, content_size and packet_size, followed by five fields of one
-// byte: the schemes of compression, encryption and checksum, and the version.
+// byte: the schemes of compression, encryption and checksum, and the major and minor version.
 constexpr std::size_t kHeaderSize = 37;
 constexpr std::size_t kContentSizeAt = 24;
 constexpr std::size_t kPacketSizeAt = 28;
