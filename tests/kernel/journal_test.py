@@ -150,13 +150,15 @@ class JournalTest(unittest.TestCase):
             self.assertEqual(payload.get("codeFunction"), entry.get("CODE_FUNC"))
 
     def test_is_in_order_with_events_of_the_kernel(self):
+        program = self.folder / f"true-{os.getpid()}"  # a name that no other process of this machine has
+        program.symlink_to("/bin/true")
         with self.journald(), self.recorded("--journal", "-e", "sched:sched_process_exit"):
             for number in range(20):
                 send(MESSAGE=f"line {number}", PRIORITY=6)
                 time.sleep(0.01)
-                subprocess.run(["/bin/true"], check=True)
+                subprocess.run([program], check=True)
         order = [event for event in self.events() if event.get("provider") == "Journal" or
-                 (event.get("name") == "sched_process_exit" and event["payload"]["comm"] == "true")]
+                 (event.get("name") == "sched_process_exit" and event["payload"]["comm"] == program.name)]
         self.assertEqual([event["name"] for event in order], ["Entry", "sched_process_exit"] * 20)
         self.assertEqual([event["payload"]["message"] for event in order[::2]], [f"line {i}" for i in range(20)])
 
