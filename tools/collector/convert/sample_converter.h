@@ -88,7 +88,10 @@ class SampleConverter {
   // Converts a sample of the tracepoint `id`, which must be known. The event, and what it refers
   // to, is valid until the next call, and only as long as the sample.
   const ConvertedEvent& Convert(std::uint16_t id, const SampleRecord& sample,
-                                std::uint64_t timestamp);
+                                std::uint64_t timestamp) {
+    ConvertSample(id, sample, timestamp);
+    return event_;
+  }
   // Converts a sample to an event of a kind that AddUniversalEvent() added, with this value.
   // Convert() gives such events the value 1.
   const ConvertedEvent& ConvertValue(int id, const SampleRecord& sample, std::uint64_t timestamp,
@@ -228,11 +231,21 @@ class SampleConverter {
     std::optional<KernelSymbols> kernel_symbols;
   };
 
+  // Sets `current_` to the sample, and clears `event_` except for its thread and payload.
+  void Reset(Tracepoint* tracepoint, const SampleRecord& sample, std::uint64_t timestamp);
+  // Does the work of Reset(), and sets the stack of `event_`.
   void Begin(Tracepoint* tracepoint, const SampleRecord& sample, std::uint64_t timestamp);
   // Sets the stack of the event to that of the sample, without the PERF_CONTEXT_ values that
   // separate its parts.
   void SetStack(const SampleStack& stack, std::uint32_t pid);
   void MakeEventHeader(Tracepoint* tracepoint);
+  // Does the work of Convert().
+  void ConvertSample(std::uint16_t id, const SampleRecord& sample, std::uint64_t timestamp);
+  // Does the work of ConvertSample() after Reset() for a sample that has a stack, or whose thread
+  // TaskTracker::FindRecent() cannot find.
+  void ConvertUncommon(std::uint16_t id, const SampleRecord& sample, std::uint64_t timestamp);
+  // Sets the rest of `event_` after its thread and stack.
+  void ConvertContents(std::uint16_t id);
   void ConvertKernelEvent();
   void ConvertDotnetEvent(int id);
   // Completes an event of .NET whose row is current_.dotnet_row. If that is null, makes the event
@@ -281,6 +294,7 @@ class SampleConverter {
   void Forget(Kept* kept);
   void ReleaseForms(Schema* schema);
   nettrace::Labels& SetLabels() {
+    if (event_.own_labels == nullptr) labels_ = nettrace::Labels();
     event_.own_labels = &labels_;
     return labels_;
   }

@@ -75,12 +75,16 @@ class TaskTracker {
   // `cgroup`. With kNoCgroup, the slot's thread row states no cgroup.
   Slot Find(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp,
             std::uint64_t cgroup = kNoCgroup) {
+    const Slot slot = FindRecent(pid, tid, timestamp, cgroup);
+    return slot.valid() ? slot : FindInTable(pid, tid, timestamp, cgroup);
+  }
+  // Returns the slot that Find() would return if it is cached; else a slot that is not valid.
+  Slot FindRecent(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp,
+                  std::uint64_t cgroup) {
     const Recent& recent = RecentOf(tid);
-    if (recent.tid == tid && recent.pid == pid && recent.cgroup == cgroup &&
-        timestamp >= recent.from && recent.slot.valid()) [[likely]] {
-      return recent.slot;
-    }
-    return FindInTable(pid, tid, timestamp, cgroup);
+    const bool is_same = recent.tid == tid && recent.pid == pid && recent.cgroup == cgroup &&
+                         timestamp >= recent.from;
+    return is_same ? recent.slot : Slot();
   }
 
   // Does the work of Find for a sample of an exiting thread whose ids the kernel has already

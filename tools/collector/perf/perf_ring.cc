@@ -100,7 +100,7 @@ bool PerfRing::FindInOrder(std::uint64_t limit, std::uint64_t* end) const {
   // gets the time of the record after it, and is delivered together with it.
   std::uint64_t begin = position;
   if (head - position > size_) return false;
-  while (position < head && later < kLookAhead) {
+  while (position < head) {
     const auto header = std::bit_cast<perf_event_header>(LoadAt(position));
     if (header.size < MinSize(header.type) || header.size % 8 != 0 ||
         header.size > head - position) {
@@ -113,8 +113,8 @@ bool PerfRing::FindInOrder(std::uint64_t limit, std::uint64_t* end) const {
     last = timestamp;
     if (timestamp <= limit) {
       begin = position;
-    } else {
-      ++later;
+    } else if (++later == kLookAhead) {
+      break;
     }
   }
   // The kernel writes a LOST record only together with a record that follows it. If LOST records

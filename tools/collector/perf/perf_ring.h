@@ -138,20 +138,26 @@ void PerfRing::Drain(std::uint64_t limit, const Consume& consume) {
     fullest_ = std::max(fullest_, LoadHead() - start);
     return;
   }
+  // Copies, because the compiler would read the members again after each call of `consume`.
+  const std::byte* const data = data_;
+  const std::size_t size = size_;
   std::uint64_t position = start;
-  std::uint64_t give_back_at = position + size_ / kGiveBackShare;
+  std::uint64_t give_back_at = position + size / kGiveBackShare;
   while (position != end) {
     // FindInOrder has checked the size and timestamp of this record.
-    const auto header = std::bit_cast<perf_event_header>(LoadAt(position));
+    const std::size_t offset = static_cast<std::size_t>(position) & (size - 1);
+    const perf_event_header header = LoadHeader({data + offset, sizeof header});
     PerfRecord record;
-    record.bytes = Contiguous(position, header.size);
+    record.bytes = {data + offset, header.size};
+    if (offset + header.size > size) [[unlikely]]
+      record.bytes = Wrapped(offset, header.size);
     record.timestamp =
         internal::Load<std::uint64_t>(record.bytes, TimestampOffset(header.type, header.size));
     consume(std::as_const(record));
     position += header.size;
     if (position >= give_back_at) {
       StoreTail(position);
-      give_back_at = position + size_ / kGiveBackShare;
+      give_back_at = position + size / kGiveBackShare;
     }
   }
   // Records that arrived during this call were in the ring together with those that were read, so

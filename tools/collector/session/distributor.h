@@ -111,12 +111,15 @@ class Distributor {
   void Write(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
     ++samples_;
     std::uint16_t id = 0;
-    if (!ParseTracepointId(sample.raw, &id) || id >= tracepoints_.size() ||
-        !tracepoints_[id].was_known) [[unlikely]] {
+    if (!ParseTracepointId(sample.raw, &id) || id >= tracepoints_.size()) [[unlikely]]
       return CountUnknown(cpu);
+    Tracepoint& tracepoint = tracepoints_[id];
+    const std::vector<SessionWriter*>& sessions = tracepoint.sessions;
+    if (sessions.empty()) [[unlikely]] {
+      if (!tracepoint.was_known) CountUnknown(cpu);
+      return;
     }
-    const std::vector<SessionWriter*>& sessions = tracepoints_[id].sessions;
-    if (sessions.empty() || IsLeftOut(&tracepoints_[id], sample)) return;
+    if (IsLeftOut(&tracepoint, sample)) return;
     if (any_suspended_) [[unlikely]]
       return WriteToActive(sessions, cpu, id, sample, timestamp);
     const ConvertedEvent& event = converter_.Convert(id, sample, timestamp);
