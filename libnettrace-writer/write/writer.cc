@@ -259,11 +259,11 @@ absl::Status Writer::RemoveThread(ThreadIndex index) {
   }
   if (w.options.traceevent_compatible && thread->os_thread_id &&
       *thread->os_thread_id >= ToNumber(w.options.first_thread_index)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the thread's OS id, ", *thread->os_thread_id,
-                     ", may be the index of another thread, which TraceEvent (PerfView) would "
-                     "remove instead; set first_thread_index above all OS ids of threads, or write "
-                     "a sequence point that flushes threads"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the thread's OS id, ", *thread->os_thread_id,
+        ", may be the index of another thread, and TraceEvent (PerfView) would then "
+        "remove that thread; set first_thread_index above all OS ids of threads, or write "
+        "a sequence point that flushes threads"));
   }
   if (absl::Status status = w.WriteEventBlock(thread); !status.ok()) return status;
 

@@ -436,8 +436,8 @@ void AddLooking(Commands* commands, CtlArguments* arguments) {
       commands->Add("list", "List the sessions", "Example:\n  nettrace ctl list\n", List);
   commands->AddJson(list);
   CLI::App* status = commands->Add("status", "Show the state and the losses of sessions",
-                                   "Without a session, print one line for each session. With "
-                                   "sessions, print all details of each.\n\n"
+                                   "Without arguments, print one line for each session. With "
+                                   "names of sessions, print all details of each.\n\n"
                                    "Examples:\n"
                                    "  nettrace ctl status\n"
                                    "  nettrace ctl status web\n"

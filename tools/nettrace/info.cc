@@ -47,8 +47,8 @@ std::vector<std::pair<std::string, std::uint64_t>> CountBlocks(
   return counts;
 }
 
-// Counts events. Events that the collector added (those that describe processes, and those of the
-// account) are counted separately.
+// Counts events. Events that the collector added are counted separately: those that describe
+// processes, and those of its account of losses.
 struct Events {
   std::uint64_t of_processes = 0;
   std::uint64_t of_account = 0;

@@ -432,7 +432,7 @@ void PrintUnknownServices(const trace::AccountSummary& account) {
                   base::Printable(trace::UnknownServiceText(services[i])));
   }
   if (services.size() > kShown) {
-    absl::FPrintF(stderr, "  losses are unknown of %u more services\n",
+    absl::FPrintF(stderr, "  the losses of %u more services are not known\n",
                   services.size() - kShown + account.unknown_services_left_out());
   }
 }

@@ -371,8 +371,8 @@ void SessionController::AnswerTrigger() {
   }
   if (std::exchange(refusal_logged_, true)) return;
   LogMessage(LOG_WARNING,
-             absl::StrCat("writes no snapshot for its trigger '", text, "': the maximum is ",
-                          settings_.flight.limit_count, " in ",
+             absl::StrCat("writes no snapshot this time for its trigger '", text,
+                          "': the maximum is ", settings_.flight.limit_count, " in ",
                           absl::FormatDuration(settings_.flight.limit_time),
                           " (limit_count, limit_time); further refusals are only counted"));
 }

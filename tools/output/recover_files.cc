@@ -100,8 +100,8 @@ class PositionChain {
   // Must be called for a partial file that has neither positions nor an end block.
   void InterruptedEarly() { was_interrupted_early_ = true; }
 
-  // Returns the stored positions. If none are stored, first reads the newest complete file that can
-  // be opened.
+  // Returns the positions that were set or read before. If there are none, first reads them from
+  // the newest complete file that can be opened.
   trace::RecordedRings Get() {
     if (!rings_) ReadNewest();
     trace::RecordedRings rings = *rings_;

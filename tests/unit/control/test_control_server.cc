@@ -218,7 +218,8 @@ TEST_F(ControlServerTest, ThatHangsIsWaitedForAsLongAsTheClientWants) {
   auto client = ControlClient::Connect(options_.path, absl::Milliseconds(50));
   ASSERT_TRUE(client.ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(client->Call("List", "{}").status()));
-  // The first connection fills the queue of the socket, so a second connection has to wait, too.
+  // The first connection fills the queue of the socket, so a second connection is not accepted in
+  // time.
   EXPECT_TRUE(absl::IsDeadlineExceeded(
       ControlClient::Connect(options_.path, absl::Milliseconds(50)).status()));
 }

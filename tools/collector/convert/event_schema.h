@@ -24,8 +24,9 @@ enum class TextForm { kBytes, kUtf16 };
 struct ValueForms {
   TextForm text = TextForm::kBytes;
   // A set of SeenValue for each nullable field. The program is valid only for events with these
-  // values, because a NetTrace type has one size and no null. If `seen` is empty, a nullable field
-  // is a sequence of bytes, and the program is valid for all events.
+  // values, because a field has one NetTrace type, and no type has null or two sizes. If
+  // `seen` is empty, a nullable field is a sequence of bytes, and the program is valid for all
+  // events.
   std::string_view seen;
 
   // Returns whether all text is ASCII and no nullable field is null or an array without elements.

@@ -180,8 +180,8 @@ class Worker {
   void PassStream(Process* process, std::uint64_t session);
   // Records the ends of streams.
   void TakeEndsOfStreams(absl::Duration now);
-  // Ends the connection of a process that does not know the request. The process gets the next
-  // request if there is one.
+  // Ends the connection of a process that does not know the request. If there is another request,
+  // connects again and sends that.
   void TryNextWay(Process* process, absl::Duration now);
   const std::string& RequestFor(const Process& process) const {
     return requests_[static_cast<std::size_t>(process.way)];

@@ -32,8 +32,8 @@ class InheritedEvents {
     kLacks,   // neither opened nor inherited
     kUnclear  // perhaps created before the event was opened, or without a record so far
   };
-  // Returns the state of a thread. If the event was not opened for the thread, the thread must have
-  // been created after the event was first opened.
+  // Returns the state of a thread. If the event was not opened for the thread, `tid` must be a
+  // thread that was created after the event was first opened.
   State Find(pid_t tid) const;
 
  private:

@@ -239,8 +239,8 @@ absl::Status Opener::TryOpenProcess(pid_t pid) {
   for (const pid_t tid : ReadThreads(pid)) RETURN_IF_ERROR(OpenThread(tid, &inherited));
   for (int look = 0; look < kLooks; ++look) {
     if (look != 0) nanosleep(&kPause, nullptr);
-    // The records of creations are read after the list of threads, so that most creations of these
-    // threads are found.
+    // The records of created threads are read after the list of threads, so that they contain most
+    // threads of the list.
     const std::vector<pid_t> threads = ReadThreads(pid);
     PeekCreations(&inherited);
     ASSIGN_OR_RETURN(const bool all_have_it, OpenMissing(threads, &inherited));

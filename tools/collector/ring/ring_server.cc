@@ -213,7 +213,7 @@ bool RingClient::WaitForRoom(bool waits) {
 }
 
 void RingClient::Fail(int error) {
-  // Without a message that could not be sent, the collector cannot control the service. If the
+  // A message could not be sent, so the collector can no longer control the service. If the
   // socket is full, the service does not read its messages. Shutting the connection down makes the
   // socket readable, so that Serve() disconnects the client.
   failed_ = true;

@@ -41,9 +41,9 @@ class DotnetRecording {
   // Must be called before Prepare.
   void RequestPerfMaps() { wants_perf_maps_ = true; }
   const absl::Status& why_only_streams() const { return why_only_streams_; }
-  // Starts to request the events from the processes. Must be called when the session records the
-  // tracepoints. Reports to the session if this process lacks the rights to ask processes of other
-  // users.
+  // Starts to request the events from the processes. Must be called after the session has begun to
+  // record the tracepoints. Reports to the session if this process lacks the rights to ask
+  // processes of other users.
   void Begin(Session* session);
   // Records in the session which processes have ended or were given up without enabling their
   // events, except those of earlier calls. Must be called on the capture's thread. Costs nothing if

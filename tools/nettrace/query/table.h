@@ -52,8 +52,8 @@ class Cursor {
 struct Table {
   const char* name;
   std::span<const ColumnFacts> columns;
-  // Whether rows come in the order of the times and numbers of their events. If so, Start can also
-  // continue at the current event to find an event with a higher number.
+  // Whether rows come in the order of the times and numbers of their events. If so, a search for an
+  // event with a higher number can begin at the current event instead of the first.
   bool is_in_event_order;
   std::unique_ptr<Cursor> (*open)(Inputs* inputs);
 };

@@ -386,7 +386,7 @@ std::string Page::Notices() const {
         trace::UnknownServiceText(facts_.account.unknown_services().front()), "."));
   }
   if (!facts_.chosen.empty()) {
-    add(absl::StrCat("Only some events were selected: ", facts_.chosen,
+    add(absl::StrCat("Only some events were selected by the options: ", facts_.chosen,
                      ". Losses are not filtered; they are those of ",
                      facts_.files.empty() ? "the whole file." : "all files."));
   }

@@ -1,6 +1,6 @@
 // The parts of the interface of OpenTelemetry C++ that this library's bridge for it uses, so that
 // the mapping can be tested where the package is not installed. Names and types are those of the
-// SDK; texts are views of a separate type, as in builds of the SDK for older standards.
+// SDK; texts have the SDK's own type string_view, as in builds of the SDK for older standards.
 #ifndef TESTS_UNIT_EVENTHEADER_BRIDGES_STAND_INS_OPENTELEMETRY_H_
 #define TESTS_UNIT_EVENTHEADER_BRIDGES_STAND_INS_OPENTELEMETRY_H_
 
