@@ -247,8 +247,9 @@ void SampleConverter::ForgetRecent() {
   event_.stack = nullptr;
 }
 
-void SampleConverter::Begin(Tracepoint* tracepoint, const SampleRecord& sample,
-                            std::uint64_t timestamp) {
+[[gnu::always_inline]] inline void SampleConverter::Begin(Tracepoint* tracepoint,
+                                                          const SampleRecord& sample,
+                                                          std::uint64_t timestamp) {
   Reset(tracepoint, sample, timestamp);
   if (sample.stack) SetStack(*sample.stack, sample.pid);
 }
