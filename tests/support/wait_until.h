@@ -9,10 +9,10 @@
 
 namespace tests {
 
-// Blocks until `condition` returns true; fails after a minute.
+// Blocks until `condition` returns true; fails after `limit`.
 template <typename Condition>
-void WaitUntil(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+void WaitUntil(Condition condition, std::chrono::seconds limit = std::chrono::seconds(60)) {
+  const auto end = std::chrono::steady_clock::now() + limit;
   while (!condition()) {
     ASSERT_LT(std::chrono::steady_clock::now(), end) << "the condition did not become true";
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

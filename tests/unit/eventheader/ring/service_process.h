@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <string>
 
 #include "tests/support/eventheader/ring_collector.h"
+#include "tests/support/wait_until.h"
 
 namespace tests {
 
@@ -58,8 +60,11 @@ class ServiceProcess {
 
   pid_t pid() const { return pid_; }
   void Kill() const { kill(pid_, SIGKILL); }
-  // Returns the exit status, or minus the signal that ended the process.
+  // Returns the exit status, or minus the signal that ended the process. If the process does
+  // not end within five minutes, kills it, and fails.
   int Wait() {
+    WaitUntil([this] { return HasEnded(); }, std::chrono::seconds(300));
+    Kill();
     int status = 0;
     waitpid(pid_, &status, 0);
     pid_ = -1;

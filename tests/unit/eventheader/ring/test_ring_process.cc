@@ -431,10 +431,11 @@ TEST_F(RingProcessTest, AForkWithinAWriteDoesNotCrash) {
   const auto client = collector.Accept();
   client->Welcome();
   client->EnableAll();
-  while (!service.HasEnded()) {
+  WaitUntil([&] {
     client->Drain();
     client->events.clear();
-  }
+    return service.HasEnded();
+  });
   EXPECT_EQ(service.Wait(), kDone);
   EXPECT_GT((*counts)[1], 0u);
   EXPECT_EQ((*counts)[1], (*counts)[2]);
@@ -474,6 +475,9 @@ TEST_F(RingProcessTest, ADaemonIsRecorded) {
   SKIP_IF_CHILDREN_MAY_NOT_START_THREADS();
   ServiceProcess service(path_, [&] {
     const Service s;
+    // Waits until the helper thread runs. While a thread starts, AddressSanitizer allocates memory
+    // in it, and a child of a fork at that moment would wait forever for the allocator's lock.
+    while (!HasHelper()) usleep(1000);
     if (daemon(0, 0) != 0) return kWrong;
     close_range(3, ~0U, 0);
     shared_[0] = 1;
@@ -569,10 +573,11 @@ TEST_F(RingProcessTest, ThreadsThatEndHandOverTheirChunks) {
   const auto client = collector.Accept();
   client->Welcome(64);
   client->EnableAll();
-  while (!service.HasEnded()) {
+  WaitUntil([&] {
     client->Drain();
     shared_[0] = client->events.size();
-  }
+    return service.HasEnded();
+  });
   EXPECT_EQ(service.Wait(), kDone);
   client->Drain();
   EXPECT_EQ(client->events.size(), kEnding);
@@ -1365,16 +1370,14 @@ TEST_F(RingProcessTest, APluginLeavesNothingBehindWhenItIsUnloaded) {
   std::vector<std::unique_ptr<RingClient>> clients;
   // The sets are enabled before the collector accepts the connection, so the service may end before
   // its last connection is accepted.
-  while (true) {
+  WaitUntil([&] {
     const bool has_ended = service.HasEnded();
-    if (collector.WaitForClient(10)) {
-      clients.push_back(collector.Accept());
-      clients.back()->Welcome();
-      clients.back()->EnableAll();
-    } else if (has_ended) {
-      break;
-    }
-  }
+    if (!collector.WaitForClient(10)) return has_ended;
+    clients.push_back(collector.Accept());
+    clients.back()->Welcome();
+    clients.back()->EnableAll();
+    return false;
+  });
   EXPECT_EQ(service.Wait(), kDone);
   EXPECT_EQ(clients.size(), std::size_t{kRounds});
   for (const auto& client : clients) {
