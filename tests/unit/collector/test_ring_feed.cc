@@ -289,9 +289,13 @@ TEST_F(RingFeedTest, RecordsAServiceThatStartsLater) {
   EXPECT_EQ(summary.lost, 0U);
   EXPECT_EQ(summary.tracepoints, 1U);
   EXPECT_TRUE(summary.unmatched.empty());
-  EXPECT_EQ(summary.late, 0U);
+  // An event is late if its thread had to wait too long for a CPU while it wrote the event. That is
+  // rare, also on a busy machine.
+  EXPECT_LE(summary.late, kThreads * kCount / 100);
+  std::uint64_t late = 0;
   ASSERT_EQ(contents.threads.size(), kThreads);
   for (const auto& [number, thread] : contents.threads) {
+    late += thread.late;
     EXPECT_EQ(thread.shown, kCount);
     EXPECT_EQ(thread.name, "worker-" + std::to_string(number));
     EXPECT_EQ(thread.pid, static_cast<std::uint64_t>(service->pid()));
@@ -299,6 +303,7 @@ TEST_F(RingFeedTest, RecordsAServiceThatStartsLater) {
                                                            trace::kRingTransport};
     EXPECT_EQ(std::count(thread.key_values.begin(), thread.key_values.end(), transport), 1);
   }
+  EXPECT_EQ(late, summary.late);
 }
 
 TEST_F(RingFeedTest, RecordsAServiceThatRunsAlready) {
