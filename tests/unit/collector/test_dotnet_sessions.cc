@@ -18,6 +18,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -207,7 +208,11 @@ class FakeRuntime {
  public:
   using Serve = std::function<void(int)>;  // takes a connection
 
-  FakeRuntime(const std::string& folder, pid_t pid, Serve serve) : serve_(std::move(serve)) {
+  // `serve` gets all connections except those with a request to end a session, which `serve_stop`
+  // gets. There is one connection at a time.
+  FakeRuntime(
+      const std::string& folder, pid_t pid, Serve serve, Serve serve_stop = [](int) {})
+      : serve_(std::move(serve)), serve_stop_(std::move(serve_stop)) {
     const auto facts = ReadProcessFacts(pid);
     path_ =
         absl::StrCat(folder, "/dotnet-diagnostic-", facts->own_pid, "-", facts->start, "-socket");
@@ -221,8 +226,12 @@ class FakeRuntime {
       while (true) {
         const base::UniqueFd peer(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
         if (!SetPeer(peer.get())) return;
-        ++connections;
-        serve_(peer.get());
+        if (HasStopRequest(peer.get())) {
+          serve_stop_(peer.get());
+        } else {
+          ++connections;
+          serve_(peer.get());
+        }
         SetPeer(-1);
       }
     });
@@ -238,9 +247,16 @@ class FakeRuntime {
   }
 
   const std::string& path() const { return path_; }
-  std::atomic<int> connections = 0;
+  std::atomic<int> connections = 0;  // those that `serve` got
 
  private:
+  static bool HasStopRequest(int peer) {
+    const std::string stop = MakeStopRequest(0);
+    std::array<char, 18> start;  // the magic bytes, the size and the command
+    const ssize_t got = recv(peer, start.data(), start.size(), MSG_PEEK);
+    return got == static_cast<ssize_t>(start.size()) &&
+           stop.compare(0, start.size(), start.data(), start.size()) == 0;
+  }
   // Sets the connection that the destructor shuts down; -1: none. Returns false if the thread must
   // end.
   bool SetPeer(int peer) {
@@ -250,6 +266,7 @@ class FakeRuntime {
   }
 
   Serve serve_;
+  Serve serve_stop_;
   std::mutex mutex_;
   int peer_ = -1;
   bool stops_ = false;
@@ -281,6 +298,14 @@ std::string ReceiveRequest(int peer, base::UniqueFd* passed) {
       return request;
     }
   }
+}
+
+// Receives a request without a descriptor, and replies.
+std::string ReplyTo(int peer, const std::string& reply) {
+  char bytes[4096];
+  const ssize_t got = read(peer, bytes, sizeof bytes);
+  if (got <= 0 || send(peer, reply.data(), reply.size(), MSG_NOSIGNAL) < 0) return "";
+  return {bytes, static_cast<std::size_t>(got)};
 }
 
 void WaitForEnd(int peer) {
@@ -389,10 +414,60 @@ TEST_F(DotnetSessionsTest, ReportsAnOlderRuntimeAndAnError) {
   EXPECT_EQ(runtime.connections, 1) << "an error is final";
 }
 
-TEST_F(DotnetSessionsTest, GivesUpARuntimeThatDoesNotReply) {
-  const FakeRuntime runtime(folder_, getpid(), WaitForEnd);
+TEST_F(DotnetSessionsTest, WaitsForALateReplyOnTheSameConnection) {
+  std::promise<void> may_reply;
+  const std::shared_future<void> allowed = may_reply.get_future().share();
+  const FakeRuntime runtime(folder_, getpid(), [&](int peer) {
+    base::UniqueFd passed;
+    ReceiveRequest(peer, &passed);
+    allowed.wait();
+    ASSERT_EQ(write(peer, kStarted.data(), kStarted.size()), 28);
+    WaitForEnd(peer);
+  });
+  options_.reply_within = absl::Milliseconds(50);
   Start();
-  EXPECT_EQ(Await(State::kRefused).reason, "its runtime did not reply within 300ms");
+  DotnetProcess process = Await(State::kAsked);
+  for (int i = 0; i < 500 && !process.given_up; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    process = Await(State::kAsked);
+  }
+  EXPECT_TRUE(process.given_up);
+  EXPECT_EQ(process.reason, "its runtime did not reply within 50ms");
+  EXPECT_EQ(sessions_->Report().not_enabled, 1U);
+  may_reply.set_value();
+  process = Await(State::kEnabled);
+  EXPECT_FALSE(process.given_up);
+  EXPECT_EQ(process.reason, "");
+  EXPECT_EQ(sessions_->Report().not_enabled, 0U);
+  EXPECT_EQ(sessions_->Report().enabled, 1U);
+  EXPECT_EQ(runtime.connections, 1);
+}
+
+// If the connection of a session ends first, .NET 10 may disable events of the next session.
+TEST_F(DotnetSessionsTest, EndsTheSessionBeforeItsConnection) {
+  base::UniqueFd session;
+  std::string request;
+  bool was_open = false;
+  const auto begin = [&](int peer) {
+    session = base::UniqueFd(dup(peer));
+    base::UniqueFd passed;
+    ReceiveRequest(peer, &passed);
+    EXPECT_EQ(write(peer, kStarted.data(), kStarted.size()), 28);
+  };
+  const auto end = [&](int peer) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    char byte;
+    was_open = recv(session.get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+    request = ReplyTo(peer, kStarted);
+  };
+  const FakeRuntime runtime(folder_, getpid(), begin, end);
+  Start();
+  Await(State::kEnabled);
+  sessions_->Stop();
+  EXPECT_EQ(request, MakeStopRequest(ParseDiagnosticsReply(kStarted).session));
+  EXPECT_TRUE(was_open);
+  char byte;
+  EXPECT_EQ(recv(session.get(), &byte, 1, MSG_DONTWAIT), 0);
 }
 
 TEST_F(DotnetSessionsTest, GivesUpARuntimeThatSendsGarbageOrEndlessly) {
@@ -472,14 +547,6 @@ TEST_F(DotnetSessionsTest, AProcessMayEndItsSessionBeforeItExits) {
     process = Await(State::kEnabled);
   }
   EXPECT_TRUE(process.ended);
-}
-
-// Receives a request without a descriptor, and replies.
-std::string ReplyTo(int peer, const std::string& reply) {
-  char bytes[4096];
-  const ssize_t got = read(peer, bytes, sizeof bytes);
-  if (got <= 0 || send(peer, reply.data(), reply.size(), MSG_NOSIGNAL) < 0) return "";
-  return {bytes, static_cast<std::size_t>(got)};
 }
 
 TEST_F(DotnetSessionsTest, AsksAnOlderRuntimeForAStreamAndPassesItOn) {

@@ -32,7 +32,8 @@ enum class StreamRequest : std::uint8_t {
 // bytes if ParseDotnetProviders has returned the providers.
 std::string MakeStreamRequest(StreamRequest kind, const std::vector<DotnetProvider>& providers);
 // Returns the request that ends a session. It must be sent on another connection than that of the
-// session. The process then writes its remaining events to the connection of the session.
+// session. If the session is a stream, the process then writes its remaining events to the
+// connection of the session. The process replies when the session has ended.
 std::string MakeStopRequest(std::uint64_t session);
 
 // Returns the request that makes a process start or stop a list, in /tmp/perf-PID.map, of the

@@ -55,6 +55,9 @@ constexpr absl::Duration kFreshFor = absl::Seconds(2);
 // asked.
 constexpr absl::Duration kTryAgain = absl::Seconds(1);
 constexpr int kMaxTries = 3;
+// A process is given up if it does not reply within this number times reply_within. It still
+// enables its events if it replies later.
+constexpr int kGiveUpAfter = 3;
 // Number of replies kFailed after which a process is not asked again. Until then, the wait before
 // the next request grows by kTryAgain / 2 with each of these replies.
 constexpr int kMaxErrors = 8;
@@ -64,6 +67,8 @@ constexpr std::size_t kMaxCandidates = 4096;
 
 // Longest time that Stop waits for the thread.
 constexpr std::chrono::seconds kStopWithin(5);
+// Longest time that the thread waits until all processes have ended their sessions.
+constexpr absl::Duration kEndSessionsWithin = absl::Seconds(2);
 
 // Returns how many of `max` processes may be of one user. The rest is left for other users, because
 // any user may start processes that claim to be runtimes.
@@ -103,8 +108,10 @@ struct Process {
   base::UniqueFd socket;
   std::size_t sent = 0;  // bytes of the request that were sent
   bool descriptor_sent = false;
+  std::uint64_t session = 0;  // id that the process gave to its session
   std::string received;
-  absl::Duration give_up;  // time at which the Worker closes a connection without a reply
+  absl::Duration reply_due;  // time at which a missing reply is reported, or reported again
+  int overdue = 0;           // number of these reports for the current request
   absl::Duration next_try;
   int tries = 0;
   int failures = 0;          // number of connections that could not be made
@@ -176,8 +183,11 @@ class Worker {
   void RequestPerfMap(Process* process, absl::Duration now);
   void ReceivePerfMapReply(Process* process, absl::Duration now);
   void EndPerfMaps();
+  // Asks the processes to end their sessions, and waits until they have, or for at most
+  // kEndSessionsWithin.
+  void EndSessions();
   // Passes the connection of a process that has begun a stream to the thread that reads streams.
-  void PassStream(Process* process, std::uint64_t session);
+  void PassStream(Process* process);
   // Records the ends of streams.
   void TakeEndsOfStreams(absl::Duration now);
   // Ends the connection of a process that does not know the request. If there is another request,
@@ -290,6 +300,7 @@ void Worker::Run() {
     Publish();
   }
   EndPerfMaps();
+  EndSessions();
   processes_.clear();
   const std::lock_guard lock(mutex_);
   ended_running_ = true;
@@ -462,7 +473,8 @@ void Worker::Try(Process* process, absl::Duration now) {
   process->sent = 0;
   process->descriptor_sent = process->way != Way::kTracepoints;
   process->received.clear();
-  process->give_up = now + options_.reply_within;
+  process->reply_due = now + options_.reply_within;
+  process->overdue = 0;
   process->shown.state = State::kAsked;
   process->shown.reason = "its runtime has not replied yet";
   process->shown.given_up = false;
@@ -481,11 +493,15 @@ void Worker::Exchange(Process* process, absl::Duration now) {
     }
   }
   Receive(process, now);
-  if (process->awaits_reply() && now >= process->give_up) {
-    Refuse(process, State::kRefused,
-           absl::StrCat("its runtime did not reply within ",
-                        absl::FormatDuration(options_.reply_within)),
-           now + kTryAgain);
+  // Waits for the reply even if it is late: a runtime that works on a request starts the session
+  // although the connection has ended. A second request would then start a session while this one
+  // ends, and .NET 10 sometimes leaves EventSources disabled after that.
+  if (process->awaits_reply() && now >= process->reply_due) {
+    process->shown.reason = absl::StrCat("its runtime did not reply within ",
+                                         absl::FormatDuration(options_.reply_within));
+    process->shown.given_up = ++process->overdue >= kGiveUpAfter;
+    process->reply_due = now + options_.reply_within;
+    changed_ = true;
   }
 }
 
@@ -536,9 +552,11 @@ void Worker::Receive(Process* process, absl::Duration now) {
   if (reply.kind == DiagnosticsReply::Kind::kStarted) {
     process->shown.state = State::kEnabled;
     process->shown.reason.clear();
+    process->shown.given_up = false;
+    process->session = reply.session;
     if (!std::exchange(process->was_enabled, true)) ++totals_.enabled;
     changed_ = true;
-    if (process->way != Way::kTracepoints) PassStream(process, reply.session);
+    if (process->way != Way::kTracepoints) PassStream(process);
     if (options_.perf_maps) RequestPerfMap(process, now);
   }
   if (reply.kind == DiagnosticsReply::Kind::kError) {
@@ -596,11 +614,34 @@ void Worker::EndPerfMaps() {
   }
 }
 
-void Worker::PassStream(Process* process, std::uint64_t session) {
+// A session also ends when its connection ends. But its runtime then still works on the end of the
+// session while another collector may already request the next one, and .NET 10 sometimes leaves
+// EventSources disabled after that. A runtime replies to this request when the session has ended.
+void Worker::EndSessions() {
+  std::vector<base::UniqueFd> sockets;
+  for (const auto& [pid, process] : processes_) {
+    if (!process.socket.valid() || process.shown.state != State::kEnabled) continue;
+    absl::StatusOr<base::UniqueFd> socket = ConnectDiagnostics(process.facts, process.folder);
+    const std::string request = MakeStopRequest(process.session);
+    if (socket.ok() && send(socket->get(), request.data(), request.size(), MSG_NOSIGNAL) ==
+                           static_cast<ssize_t>(request.size())) {
+      sockets.push_back(*std::move(socket));
+    }
+  }
+  const absl::Duration end =
+      base::MonotonicNow() + std::min(kEndSessionsWithin, options_.reply_within);
+  for (const base::UniqueFd& socket : sockets) {
+    const absl::Duration left = std::max(end - base::MonotonicNow(), absl::ZeroDuration());
+    pollfd reply = {socket.get(), POLLIN, 0};
+    poll(&reply, 1, static_cast<int>(absl::ToInt64Milliseconds(left)));
+  }
+}
+
+void Worker::PassStream(Process* process) {
   process->has_stream = true;
   process->shown.by_stream = true;
-  options_.streams->Add(
-      {process->facts, process->folder, std::exchange(process->socket, base::UniqueFd()), session});
+  options_.streams->Add({process->facts, process->folder,
+                         std::exchange(process->socket, base::UniqueFd()), process->session});
 }
 
 void Worker::TakeEndsOfStreams(absl::Duration now) {

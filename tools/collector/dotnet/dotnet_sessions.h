@@ -34,7 +34,7 @@ namespace collector {
 struct DotnetProcess {
   enum class State : std::uint8_t {
     kNoSocket,  // it has no diagnostics socket so far
-    kAsked,     // it has not replied yet
+    kAsked,     // it has not replied yet; if the reply is overdue, `reason` says so
     kEnabled,   // it writes its events
     kRefused,   // it does not write its events, for `reason`
     kTooOld,    // its runtime does not know the request
@@ -74,7 +74,8 @@ struct DotnetOptions {
   std::vector<std::string> cgroups;
   std::string folder = "/tmp";  // folder of the sockets, in the root directory of each process
   // Maximum time from a request to its reply, and from the end of a session to the exit of its
-  // process. A process that takes longer is reported as kRefused.
+  // process. A process that takes longer is reported with a reason. If it replies later, it still
+  // enables its events.
   absl::Duration reply_within = absl::Seconds(10);
   // Maximum number of processes that were asked and have not ended. Others are asked when one
   // of them ends.
