@@ -21,6 +21,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -460,10 +461,11 @@ TEST_F(DotnetSessionsTest, EndsTheSessionBeforeItsConnection) {
     was_open = recv(session.get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
     request = ReplyTo(peer, kStarted);
   };
-  const FakeRuntime runtime(folder_, getpid(), begin, end);
+  std::optional<FakeRuntime> runtime(std::in_place, folder_, getpid(), begin, end);
   Start();
   Await(State::kEnabled);
   sessions_->Stop();
+  runtime.reset();  // waits for its thread, which sets the variables
   EXPECT_EQ(request, MakeStopRequest(ParseDiagnosticsReply(kStarted).session));
   EXPECT_TRUE(was_open);
   char byte;
