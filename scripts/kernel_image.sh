@@ -116,7 +116,7 @@ for option in USER_EVENTS PERF_EVENTS NET_9P_VIRTIO OVERLAY_FS; do
 done
 
 # Approximate number of lines in the log of a build, by which the progress is estimated.
-total_lines=2450
+total_lines=2020
 progress() {
   local percent=$(($(wc -l <"$log") * 100 / total_lines))
   say "compiling, about $((percent < 99 ? percent : 99)) % after $1 s"
